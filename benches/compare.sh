@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Measures two builds of netsniff on the two workloads, in pairs, and writes a dated report with the ratios.
 #
-# Usage: benches/compare.sh --before PATH [--after PATH] [--rounds N] [--scratch FOLDER] [--captures FOLDER]...
-#                           [--report FOLDER] [--scale F]
+# Usage: benches/compare.sh --before PATH [--commit NAME] [--after PATH] [--rounds N] [--scratch FOLDER]
+#                           [--captures FOLDER]... [--report FOLDER] [--scale F]
 #
 #   --before PATH      the binary to compare with, such as one built from an earlier commit by the profile dist
+#   --commit NAME      what it was built from, for the report
 #   --after PATH       the binary that is compared with it (built for it)
 #   --rounds N         how many pairs of runs each workload gets (7); the report has medians
 #   --scratch FOLDER   where workloads and outputs go (netsniff-bench in the temporary folder, as offline.sh has it)
@@ -19,12 +20,12 @@ cd "$(dirname "$0")/.."
 export LC_ALL=C
 . benches/build.sh
 
-before='' netsniff='' rounds=7 scratch=${TMPDIR:-/tmp}/netsniff-bench report=docs/measurements scale=1 captures=()
-usage() { sed -n '4,17s/^# \?//p' "$0"; exit 2; }
+before='' commit='' netsniff='' rounds=7 scratch=${TMPDIR:-/tmp}/netsniff-bench report=docs/measurements scale=1 captures=()
+usage() { sed -n '4,18s/^# \?//p' "$0"; exit 2; }
 while [ $# -gt 0 ]; do
     [ $# -gt 1 ] || usage
     case $1 in
-        --before) before=$2;; --after) netsniff=$2;; --rounds) rounds=$2;; --scratch) scratch=$2;; --report) report=$2;;
+        --before) before=$2;; --commit) commit=$2;; --after) netsniff=$2;; --rounds) rounds=$2;; --scratch) scratch=$2;; --report) report=$2;;
         --captures) captures+=(--captures "$2");; --scale) scale=$2;; *) usage;;
     esac
     shift 2
@@ -115,7 +116,7 @@ table() {
     [ -z "$trial" ] || printf '**A trial of the script at %s of the size: not a measurement.**\n\n' "$scale"
     echo "Made by \`benches/compare.sh\` with $rounds pairs, on CPU $cpu; each run is a line of \`$(basename "$raw")\`."
     echo
-    echo "- before: $("$before" --version)"
+    echo "- before: $("$before" --version)${commit:+, built from $commit}"
     machine
     for workload in "${workloads[@]}"; do
         printf '\n## %s\n\n' "$workload"
