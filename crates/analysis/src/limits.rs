@@ -207,6 +207,7 @@ impl Limits {
     }
 }
 
+/// A line for each bound; `docs/safety.md` and `docs/timeouts.md` say why it is what it is.
 impl Default for Limits {
     fn default() -> Self {
         Self {

@@ -129,7 +129,7 @@ const LIBPCAP_TAIL: Duration = Duration::from_millis(1300);
 const NETSNIFF_TAIL: Duration = Duration::from_millis(300);
 
 impl Tool {
-    /// The list of all tools that can be measured.
+    /// The list of all tools that can be measured, an entry each.
     #[must_use]
     pub fn all() -> Vec<Self> {
         let ours = |name: &str, summary: &str, words: &str, counts| Self {

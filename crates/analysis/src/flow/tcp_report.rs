@@ -52,6 +52,7 @@ impl Flow {
         }
     }
 
+    /// The row of the log `tcp`: a line for each column.
     fn tcp_record(&self, uid: Uid, metrics: &TcpMetrics, gateway: bool) -> Tcp {
         let (originator, responder) = self.ends();
         let [first, second] = &metrics.directions;

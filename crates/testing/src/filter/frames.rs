@@ -98,6 +98,7 @@ fn llc(payload: &[u8]) -> Vec<u8> {
     ether([1, 0x80, 0xc2, 0, 0, 0], payload.len() as u16, payload)
 }
 
+/// One frame for each way in which Ethernet carries packets.
 fn ethernet(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     for (number, packet) in packets.iter().enumerate() {
@@ -193,7 +194,7 @@ fn arps() -> impl Iterator<Item = Vec<u8>> {
     })
 }
 
-/// IPv4 and IPv6 packets.
+/// IPv4 and IPv6 packets. One for each shape of header that filters look at.
 fn packets() -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     let get = segment(40000, 80, 0x18, b"GET / HTTP/1.1\r\n\r\n");

@@ -87,7 +87,7 @@ pub(super) fn alert(description: u16) -> Cow<'static, str> {
     })
 }
 
-/// The name of a group for the key exchange (registry "TLS Supported Groups").
+/// The name of a group for the key exchange (registry "TLS Supported Groups", a line for each entry).
 pub(super) fn group(group: u16) -> Cow<'static, str> {
     const CURVES: [&str; 41] = [
         "sect163k1",

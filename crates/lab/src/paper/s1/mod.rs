@@ -39,6 +39,7 @@ const SHARE: f64 = 0.5;
 /// Differences below this are none.
 const POINTS: f64 = 0.02;
 
+/// The paper as data: an entry for each experiment.
 pub(super) fn paper(scale: &Scale) -> Paper {
     Paper {
         name: "s1",
@@ -52,6 +53,7 @@ pub(super) fn paper(scale: &Scale) -> Paper {
     }
 }
 
+/// One entry for each experiment of the paper.
 fn experiments(scale: &Scale) -> Vec<Experiment> {
     let (times, repetitions) = (scale.times(), scale.repetitions());
     let levels = scale
@@ -146,6 +148,7 @@ fn experiments(scale: &Scale) -> Vec<Experiment> {
     ]
 }
 
+/// An entry for each figure.
 fn figures() -> Vec<Figure> {
     let figure = |title, caption, of: &[&'static str], across, quantities: &[Quantity]| Figure {
         title,

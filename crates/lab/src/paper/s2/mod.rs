@@ -33,6 +33,7 @@ const LITTLE: &str = "16M";
 /// What is this many times as much is more.
 const MORE: f64 = 1.1;
 
+/// The paper as data: an entry for each experiment.
 pub(super) fn paper(scale: &Scale) -> Paper {
     let base = Sweep {
         times: scale.times(),
@@ -100,6 +101,7 @@ pub(super) fn paper(scale: &Scale) -> Paper {
     }
 }
 
+/// An entry for each figure.
 fn figures() -> Vec<Figure> {
     let figure = |title, caption, of, across, quantities: &[Quantity]| Figure {
         title,

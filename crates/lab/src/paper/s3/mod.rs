@@ -35,6 +35,7 @@ const LESS: f64 = 0.005;
 /// The share of the sender's highest rate that the smallest frames need, so that its own limit is never met.
 const SHARE: f64 = 0.8;
 
+/// The paper as data: an entry for each experiment.
 pub(super) fn paper(scale: &Scale) -> Paper {
     let link = scale.top(SMALLEST) * SHARE * 8.0 * (f64::from(SMALLEST) + AROUND);
     let every: Vec<u32> = (SMALLEST..=LARGEST).step_by(8).collect();
@@ -108,6 +109,7 @@ pub(super) fn paper(scale: &Scale) -> Paper {
     }
 }
 
+/// An entry for each figure.
 fn figures() -> Vec<Figure> {
     let figure = |title, caption, of: &[&'static str], quantities: &[Quantity]| Figure {
         title,

@@ -135,7 +135,7 @@ impl BooksLine {
         self.report.as_ref().map(|_| CaptureVerdict::of(self.loss()))
     }
 
-    /// The row of the log `capture`.
+    /// The row of the log `capture`: a line for each column.
     #[must_use]
     pub fn record(&self, ts: Timestamp, since: Timestamp, is_final: bool) -> Capture<'_> {
         let (scope, interface, ring) = match &self.place {

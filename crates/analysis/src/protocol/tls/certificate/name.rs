@@ -124,7 +124,7 @@ fn escape(text: &mut Vec<u8>, characters: &[u8]) {
     }
 }
 
-/// OpenSSL's short name of an attribute's type.
+/// OpenSSL's short name of an attribute's type, a line for each.
 fn short_name(kind: &[u8]) -> Option<&'static str> {
     Some(match kind {
         [0x55, 4, arc] => match arc {
