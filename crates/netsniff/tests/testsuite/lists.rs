@@ -77,7 +77,7 @@ fn declaring(folder: &str, begin: &str) -> Vec<String> {
 fn every_join_is_in_the_list_of_its_protocol() {
     // An exchange of messages is a join by what all exchanges have.
     let mut declared = declaring("analysis/src", "impl Join for ");
-    declared.extend(declaring("analysis/src", "impl Exchange for "));
+    declared.extend(declaring("analysis/src", "impl MessageExchange for "));
     let listed = joins().count();
     assert_eq!(
         declared.len(),
@@ -99,7 +99,7 @@ fn every_backend_is_in_the_list() {
 
 #[test]
 fn every_way_to_send_is_in_the_list() {
-    let declared = declaring("capture/src/transmit", "pub(super) const WAY: Way");
+    let declared = declaring("capture/src/transmit", "pub(super) const WAY: SendMethod");
     let listed: BTreeSet<_> = WAYS.iter().map(|way| way.name).collect();
     assert_eq!(
         declared.len(),

@@ -383,7 +383,7 @@ fn the_recipe_for_protocols_tells_all_of_the_interface() {
     };
     let methods = body("pub trait Protocol");
     let methods = methods.iter().filter_map(|line| name(line.trim().strip_prefix("fn ")?));
-    let verdicts = body("pub enum Verdict");
+    let verdicts = body("pub enum DatagramVerdict");
     let verdicts = verdicts.iter().filter_map(|line| name(line.strip_prefix("    ")?));
     let answers = body("pub enum Progress");
     let answers = answers.iter().filter_map(|line| name(line.strip_prefix("    ")?));
@@ -395,7 +395,7 @@ fn the_recipe_for_protocols_tells_all_of_the_interface() {
         let used = page.contains(&format!("fn {name}("))
             || page.contains(&format!("`{name}`"))
             || page.contains(&format!("`{name}("))
-            || page.contains(&format!("Verdict::{name}"));
+            || page.contains(&format!("DatagramVerdict::{name}"));
         if !used {
             complaints.push(format!("docs/add-a-protocol.md says nothing of `{name}`"));
         }

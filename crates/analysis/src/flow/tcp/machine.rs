@@ -11,7 +11,7 @@ use super::losses::StreamPosition;
 use super::metrics::series::IntervalRtt;
 use super::metrics::{Metrics, Observed};
 use super::numbers::sequence_length;
-use super::refusal::{Refusal, Refused};
+use super::refusal::Refused;
 use super::{sequence, transitions};
 use crate::flow::history::History;
 use crate::limits::Limits;
@@ -315,40 +315,6 @@ impl TcpConnection {
         }
     }
 
-    /// Leaves out a segment that neither side can have taken; its letter tells that it came.
-    #[cold]
-    fn leave_out(
-        &mut self,
-        segment: &Segment<'_>,
-        refusal: &Refusal,
-        context: &mut SegmentContext<'_>,
-    ) -> SegmentOutcome {
-        if self.refused.is_first(segment.from, refusal.oddness) {
-            context.weirds.add(refusal.oddness.name());
-        }
-        // The letter of a SYN is one of the connection that it may begin.
-        if segment.has(TcpFlags::ACK) || !segment.has(TcpFlags::SYN) {
-            let sender = &self.ends[segment.from];
-            let (position, _) = sender.last.relative(segment.tcp.sequence, sender.start);
-            self.note_history(segment, position, &mut context.history);
-        }
-        if refusal.is_rival {
-            self.note_rival(segment);
-        }
-        if refusal.is_late && !(self.ends[0].did_close && self.ends[1].did_close) {
-            *context.last_time = segment.time;
-        }
-        SegmentOutcome {
-            is_flipped: false,
-            from: segment.from,
-            position: None,
-            acknowledged: None,
-            is_doubtful: false,
-            is_reset: false,
-            is_renumbering: false,
-        }
-    }
-
     /// Whether what a segment acknowledges lies before the peer's begin: hosts drop it then (RFC 5961, 5).
     const fn is_before_begin(&self, acknowledged: Option<u64>) -> bool {
         matches!(acknowledged, Some(0)) && !self.partial
@@ -416,7 +382,12 @@ impl TcpConnection {
     }
 
     #[inline]
-    fn note_history(&mut self, segment: &Segment<'_>, position: u64, history: &mut History<'_>) {
+    pub(super) fn note_history(
+        &mut self,
+        segment: &Segment<'_>,
+        position: u64,
+        history: &mut History<'_>,
+    ) {
         let (shift, case) = if segment.is_originator() { (0, 0) } else { (16, b'a' - b'A') };
         let tcp = segment.tcp;
         let control = TcpFlags::SYN.with(TcpFlags::FIN).with(TcpFlags::RST);

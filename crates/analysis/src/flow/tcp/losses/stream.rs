@@ -323,48 +323,6 @@ impl StreamLosses {
         }
     }
 
-    /// The receiver got what it lacked. Whatever brought it was sent at least a round trip after
-    /// the receiver showed the lack; if no copy was seen, the capture lost it.
-    fn repaired_unseen(
-        &mut self,
-        lacking: &Lacking,
-        position: i64,
-        time: Timestamp,
-        path: &Path,
-        limits: &Limits,
-    ) {
-        let Some(rtt) = path.rtt else { return };
-        let Shown { since, last } = lacking.shown;
-        // If it has more than it had, it may have got both before, and what told that is not seen.
-        let until = if position > lacking.top { last } else { time };
-        // The first copy may have been late on its way behind the tap, which it passed at most an answer before the lack
-        // was shown: `least_answer` is half of that.
-        let answer = path.least_answer.unwrap_or(rtt).saturating_mul(2).min(rtt);
-        let is_late = !is_past(since, until, rtt.max(REORDER))
-            || lacking.passed.is_some_and(|at| !is_past(at, until, answer + REORDER));
-        if lacking.is_repaired || is_late {
-            return;
-        }
-        // The data may have been late, and the acknowledgement that tells of it, too.
-        let is_assumed = !is_past(since, until, rtt.max(2 * REORDER));
-        let gap = StreamGap {
-            what: Missing::Data,
-            low: lacking.low,
-            high: lacking.high.min(position),
-            since,
-            until: time,
-            ended: Ended::Filled,
-            cause: Cause::NetworkBehind,
-            proof: Proof::Lacked,
-            is_assumed,
-        };
-        self.push(gap, limits);
-        let ended = Ended::Acknowledged;
-        let again =
-            StreamGap { what: Missing::Retransmission, cause: Cause::Capture, ended, ..gap };
-        self.push(again, limits);
-    }
-
     /// The receiver has nothing at `position`, but has `blocks` of what comes later, which was sent up to
     /// `next`: all of them, if the list is complete.
     pub(super) fn lacks(
