@@ -5,9 +5,12 @@ use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{Tcp, TcpFlags};
 
 use super::acceptance::could_be_taken;
-use super::machine::{ORIGINATOR, RESPONDER, Segment, TcpConnection};
+use super::machine::{
+    ORIGINATOR, RESPONDER, Segment, SegmentContext, SegmentOutcome, TcpConnection,
+};
 use super::metrics::Observed;
 use super::metrics::first::First;
+use super::refusal::Refusal;
 use crate::depth::Depth;
 use crate::flow::SentTotals;
 use crate::limits::Limits;
@@ -94,6 +97,40 @@ impl Contest {
 }
 
 impl TcpConnection {
+    /// Leaves out a segment that neither side can have taken; its letter tells that it came.
+    #[cold]
+    pub(super) fn leave_out(
+        &mut self,
+        segment: &Segment<'_>,
+        refusal: &Refusal,
+        context: &mut SegmentContext<'_>,
+    ) -> SegmentOutcome {
+        if self.refused.is_first(segment.from, refusal.oddness) {
+            context.weirds.add(refusal.oddness.name());
+        }
+        // The letter of a SYN is one of the connection that it may begin.
+        if segment.has(TcpFlags::ACK) || !segment.has(TcpFlags::SYN) {
+            let sender = &self.ends[segment.from];
+            let (position, _) = sender.last.relative(segment.tcp.sequence, sender.start);
+            self.note_history(segment, position, &mut context.history);
+        }
+        if refusal.is_rival {
+            self.note_rival(segment);
+        }
+        if refusal.is_late && !(self.ends[0].did_close && self.ends[1].did_close) {
+            *context.last_time = segment.time;
+        }
+        SegmentOutcome {
+            is_flipped: false,
+            from: segment.from,
+            position: None,
+            acknowledged: None,
+            is_doubtful: false,
+            is_reset: false,
+            is_renumbering: false,
+        }
+    }
+
     /// Whether both sides were believed other numbers than those that they had.
     pub(super) fn is_renumbered(&self) -> bool {
         self.contest.as_ref().is_some_and(|contest| contest.is_believed)

@@ -1,8 +1,5 @@
 //! Why segments are not taken, and what was told of that.
 
-use super::machine::{Segment, SegmentContext, SegmentOutcome, TcpConnection};
-use netsniff_packet::decode::TcpFlags;
-
 crate::words! {
     /// What is odd about a segment that is not taken: THE list, each told once of a side.
     pub(super) enum Oddness {
@@ -75,40 +72,4 @@ pub(super) const fn refuse(oddness: Oddness) -> Option<Refusal> {
 /// One that may begin a connection anew, or number one otherwise.
 pub(super) const fn rival(oddness: Oddness) -> Option<Refusal> {
     Some(Refusal { oddness, is_rival: true, is_late: false })
-}
-
-impl TcpConnection {
-    /// Leaves out a segment that neither side can have taken; its letter tells that it came.
-    #[cold]
-    pub(super) fn leave_out(
-        &mut self,
-        segment: &Segment<'_>,
-        refusal: &Refusal,
-        context: &mut SegmentContext<'_>,
-    ) -> SegmentOutcome {
-        if self.refused.is_first(segment.from, refusal.oddness) {
-            context.weirds.add(refusal.oddness.name());
-        }
-        // The letter of a SYN is one of the connection that it may begin.
-        if segment.has(TcpFlags::ACK) || !segment.has(TcpFlags::SYN) {
-            let sender = &self.ends[segment.from];
-            let (position, _) = sender.last.relative(segment.tcp.sequence, sender.start);
-            self.note_history(segment, position, &mut context.history);
-        }
-        if refusal.is_rival {
-            self.note_rival(segment);
-        }
-        if refusal.is_late && !(self.ends[0].did_close && self.ends[1].did_close) {
-            *context.last_time = segment.time;
-        }
-        SegmentOutcome {
-            is_flipped: false,
-            from: segment.from,
-            position: None,
-            acknowledged: None,
-            is_doubtful: false,
-            is_reset: false,
-            is_renumbering: false,
-        }
-    }
 }
