@@ -15,13 +15,10 @@ use super::machine::{ORIGINATOR, RESPONDER, Segment, TcpConnection};
 use super::metrics::elapsed;
 use super::numbers::sequence_length;
 use super::refusal::{Oddness, Refusal, refuse, rival};
-use super::sequence::delta;
+use super::sequence::{MAX_WINDOW, delta};
 
 /// Numbers so near each other are those of one flight: the largest window without a scale.
 pub(super) const NEAR: u32 = 65_535;
-
-/// The largest window that there is (RFC 7323, 2.3).
-const MAX_WINDOW: u64 = 1 << 30;
 
 /// The shortest round trip, where the handshake tells none: hosts of one rack; nanoseconds.
 const LEAST_RTT: u64 = 20_000;
@@ -300,24 +297,24 @@ impl TcpConnection {
             return rival(Oddness::UnsentData);
         }
         if own {
-            self.renumber(from, tcp.sequence);
+            self.renumber(from, tcp.sequence, segment.time);
         }
         if other {
-            self.renumber(1 - from, tcp.acknowledgement);
+            self.renumber(1 - from, tcp.acknowledgement, segment.time);
         }
         None
     }
 
     /// Goes on with a number that lies beyond all that `side` can have sent, since both sides say so. How much
     /// lies between is not known: it counts neither as carried nor as lost.
-    fn renumber(&mut self, side: usize, number: u32) {
+    fn renumber(&mut self, side: usize, number: u32, time: Timestamp) {
         let end = &mut self.ends[side & 1];
         let top = end.top();
         let beyond = u64::from(delta(number, top as u32).max(0).unsigned_abs());
         let position = top.saturating_add(beyond).saturating_sub(end.start.into());
         end.unproven = end.unproven.saturating_add(beyond);
         end.assembler.acknowledge(position, true);
-        self.metrics.renumber(side, position.cast_signed());
+        self.metrics.renumber(side, number, position.cast_signed(), time);
         self.contest.get_or_insert_default().is_believed = true;
         self.renumbered = true;
     }
@@ -386,7 +383,7 @@ impl TcpConnection {
     /// The most that `side` lets the other send at once. Without its SYN nobody knows its scale.
     fn window_of(&self, side: usize) -> u64 {
         if self.partial || self.ends[side].state == State::Inactive {
-            return MAX_WINDOW;
+            return MAX_WINDOW.unsigned_abs().into();
         }
         u64::from(self.ends[side].window.max(NEAR))
     }

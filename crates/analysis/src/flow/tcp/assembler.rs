@@ -1,6 +1,8 @@
-//! Which bytes of one direction were seen: interval arithmetic, without the bytes.
+//! Which bytes of one direction were seen and acknowledged, as Zeek counts them.
 //!
 //! Positions are relative: the SYN is 0 and the first byte of data is 1.
+
+use super::coverage::{Coverage, Hole};
 
 /// What one acknowledgement or segment revealed to be missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,40 +22,35 @@ impl RevealedGaps {
     }
 }
 
-/// Coverage of one direction of a stream.
-///
-/// Invariants: `ranges` is sorted, its ranges are not empty and neither touch nor overlap, and all
-/// begin above `next`.
+/// Which bytes of one direction were seen, by the rules by which Zeek counts `missed_bytes`.
 #[derive(Clone, Debug)]
 pub struct Assembler {
-    /// The first position not yet seen or given up.
-    next: u64,
+    /// What was seen. A hole that is acknowledged is given up, and none any more.
+    seen: Coverage<()>,
     /// Below this everything was acknowledged.
-    trimmed: u64,
-    /// Ranges beyond holes. Most streams never have one, so they take one word until then.
-    #[expect(clippy::box_collection, reason = "three words less in every connection")]
-    ranges: Option<Box<Vec<(u64, u64)>>>,
+    trimmed: i64,
     /// Given up: nothing more is tracked.
     abandoned: bool,
 }
 
 impl Default for Assembler {
     fn default() -> Self {
-        Self { next: 1, trimmed: 1, ranges: None, abandoned: false }
+        Self { seen: Coverage::up_to(1), trimmed: 1, abandoned: false }
     }
 }
 
 impl Assembler {
     /// The first position that is neither seen nor given up.
     #[must_use]
-    pub const fn next(&self) -> u64 {
-        self.next
+    #[inline]
+    pub fn next(&self) -> u64 {
+        self.seen.next().cast_unsigned()
     }
 
     /// The position up to which everything was acknowledged.
     #[must_use]
     pub const fn trimmed(&self) -> u64 {
-        self.trimmed
+        self.trimmed.cast_unsigned()
     }
 
     /// Whether the stream was given up.
@@ -64,62 +61,59 @@ impl Assembler {
 
     /// Whether something was seen that was not acknowledged yet.
     #[must_use]
-    pub fn has_unacknowledged(&self) -> bool {
-        !self.abandoned && self.top() > self.trimmed
+    pub const fn has_unacknowledged(&self) -> bool {
+        !self.abandoned && self.seen.top() > self.trimmed
     }
 
     /// Bytes from the first hole to the highest byte seen.
     #[must_use]
     pub fn above_hole(&self) -> u64 {
-        if self.abandoned { 0 } else { self.top().saturating_sub(self.next) }
+        (self.seen.top() - self.seen.next()).unsigned_abs()
     }
 
     /// Bytes seen above the last acknowledgement.
     #[must_use]
     pub fn unacknowledged(&self) -> u64 {
-        let contiguous = self.next.saturating_sub(self.trimmed);
-        self.ranges().iter().fold(contiguous, |sum, (low, high)| sum.saturating_add(high - low))
+        let above = (self.seen.top() - self.trimmed).max(0).unsigned_abs();
+        let of = |hole: &Hole<()>| (hole.high - hole.low.max(self.trimmed)).max(0).unsigned_abs();
+        above - self.seen.holes().iter().map(of).sum::<u64>()
     }
 
     /// Bytes that it holds outside itself.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        let of = |ranges: &Vec<(u64, u64)>| {
-            size_of::<Vec<(u64, u64)>>() + ranges.capacity() * size_of::<(u64, u64)>()
-        };
-        self.ranges.as_deref().map_or(0, of)
+        self.seen.heap_bytes()
     }
 
     /// Gives the stream up.
     pub fn abandon(&mut self) {
-        self.ranges = None;
+        self.seen.begin_at(self.seen.next());
         self.abandoned = true;
     }
 
-    /// Notes that the positions from `low` up to `high` were seen. At most `limit` ranges beyond
-    /// holes are remembered; for one more the oldest hole is given up, and told.
+    /// Notes that the positions from `low` up to `high` were seen. At most `limit` holes are
+    /// remembered; for one more the oldest is given up, and told.
     #[inline]
     pub fn insert(&mut self, low: u64, high: u64, limit: usize) -> RevealedGaps {
-        let low = low.max(self.trimmed);
+        let (low, high) = (signed(low).max(self.trimmed), signed(high));
         if high <= low || self.abandoned {
             return RevealedGaps::default();
         }
-        if low <= self.next {
-            if high > self.next {
-                self.next = high;
-                self.join();
-            }
+        if self.seen.holes().is_empty() && low <= self.seen.top() {
+            self.seen.extend(high);
             return RevealedGaps::default();
         }
-        let ranges = self.ranges.get_or_insert_default();
-        insert_range(ranges, low, high);
+        self.insert_beyond(low, high, limit)
+    }
+
+    #[cold]
+    fn insert_beyond(&mut self, low: i64, high: i64, limit: usize) -> RevealedGaps {
         let mut gaps = RevealedGaps::default();
-        if ranges.len() > limit
-            && let Some(&(first, _)) = ranges.first()
-        {
-            gaps.add(first - self.next);
-            self.next = first;
-            self.join();
+        while self.seen.fill(low, high).is_some() {}
+        self.seen.skip(self.seen.top(), low, ());
+        self.seen.extend(high);
+        while let Some(hole) = self.seen.surplus(limit, |hole| hole.low) {
+            gaps.add(hole.size());
         }
         gaps
     }
@@ -129,75 +123,31 @@ impl Assembler {
     /// invented start of a stream whose begin was not captured.
     #[inline]
     pub fn acknowledge(&mut self, position: u64, ignore_start: bool) -> RevealedGaps {
+        let position = signed(position);
         let mut gaps = RevealedGaps::default();
-        if position > self.next {
-            gaps = self.give_up_to(position, ignore_start);
-        }
-        if let Some(ranges) = &mut self.ranges {
-            ranges.retain(|&(_, high)| high > position);
-            self.join();
+        if position > self.seen.next() && !(position <= 2 && ignore_start) {
+            gaps = self.give_up_to(position);
         }
         self.trimmed = self.trimmed.max(position);
         gaps
     }
 
-    fn give_up_to(&mut self, position: u64, ignore_start: bool) -> RevealedGaps {
+    fn give_up_to(&mut self, position: i64) -> RevealedGaps {
         let mut gaps = RevealedGaps::default();
-        if position <= 2 && ignore_start {
-            return gaps;
+        while let Some(hole) = self.seen.fill(i64::MIN, position) {
+            gaps.add(hole.size());
         }
         if !self.abandoned {
-            let ranges = self.ranges.as_deref_mut();
-            let below =
-                ranges.as_ref().map_or(0, |r| r.partition_point(|&(low, _)| low < position));
-            for (low, high) in ranges.into_iter().flat_map(|ranges| ranges.drain(..below)) {
-                gaps.add(low - self.next);
-                self.next = high;
-            }
-            gaps.add(position.saturating_sub(self.next));
+            gaps.add((position - self.seen.top()).max(0).unsigned_abs());
         }
-        self.next = self.next.max(position);
+        self.seen.extend(position);
         gaps
-    }
-
-    /// Takes the ranges that `next` has reached.
-    fn join(&mut self) {
-        let Some(ranges) = &mut self.ranges else { return };
-        let mut taken = 0;
-        for &(low, high) in ranges.iter() {
-            if low > self.next {
-                break;
-            }
-            self.next = self.next.max(high);
-            taken += 1;
-        }
-        ranges.drain(..taken);
-        if ranges.is_empty() {
-            self.ranges = None;
-        }
-    }
-
-    fn ranges(&self) -> &[(u64, u64)] {
-        self.ranges.as_ref().map_or(&[], |ranges| ranges.as_slice())
-    }
-
-    /// One past the highest position seen or given up.
-    fn top(&self) -> u64 {
-        self.ranges().last().map_or(self.next, |&(_, high)| high)
     }
 }
 
-fn insert_range(ranges: &mut Vec<(u64, u64)>, low: u64, high: u64) {
-    let from = ranges.partition_point(|&(_, end)| end < low);
-    let to = ranges.partition_point(|&(start, _)| start <= high);
-    if from == to {
-        ranges.insert(from, (low, high));
-        return;
-    }
-    let low = low.min(ranges[from].0);
-    let high = high.max(ranges[to - 1].1);
-    ranges[from] = (low, high);
-    ranges.drain(from + 1..to);
+/// A position as the interval set has it. No stream is so long that one would not fit.
+fn signed(position: u64) -> i64 {
+    i64::try_from(position).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -270,7 +220,7 @@ mod tests {
         for (low, high) in [(10, 20), (30, 40), (20, 30), (5, 12)] {
             a.insert(low, high, 8);
         }
-        assert_eq!(a.ranges(), [(5, 40)]);
+        assert_eq!((a.next(), a.above_hole()), (1, 39));
         assert_eq!(a.unacknowledged(), 35);
     }
 }

@@ -6,7 +6,8 @@
 //! | `acceptance` | which segments are of the connection |
 //! | `refusal` | why segments are not of it |
 //! | `contest` | what the others said |
-//! | [`assembler`] | which bytes were seen |
+//! | [`coverage`] | which numbers were skipped: the interval set |
+//! | [`assembler`] | which bytes were seen and acknowledged, as Zeek counts |
 //! | [`endpoint`] | one side |
 //! | `hearsay` | acknowledgements of what nobody saw |
 //! | [`machine`] | a segment's way through the connection |
@@ -20,6 +21,7 @@
 mod acceptance;
 pub mod assembler;
 mod contest;
+pub mod coverage;
 mod delivery;
 pub mod endpoint;
 mod hearsay;

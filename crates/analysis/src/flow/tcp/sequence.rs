@@ -1,5 +1,8 @@
 //! Sequence numbers: 32 bits that wrap, counted on to 64 relative to a start.
 
+/// The largest window that there is, RFC 7323 section 2.3: so much can be on its way at once.
+pub const MAX_WINDOW: i32 = 1 << 30;
+
 /// Distance from `b` to `a` in sequence space, RFC 9293 section 3.4: positive where `a` is later.
 #[must_use]
 #[inline]

@@ -5,14 +5,16 @@ use netsniff_packet::Timestamp;
 use super::gap::{Proof, StreamGap};
 use super::second_copies::REORDER;
 use super::{Again, Revealed, is_past};
+use crate::flow::tcp::coverage;
 use crate::flow::tcp::metrics::classify::Class;
 use crate::log::gaps::{Cause, Ended, Missing};
 
-/// Numbers that were skipped.
+/// Numbers that were skipped, and the evidence of who lost them.
+pub(super) type Hole = coverage::Hole<Evidence>;
+
+/// What is known of a hole.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Hole {
-    pub(super) low: i64,
-    pub(super) high: i64,
+pub(super) struct Evidence {
     /// The segment or acknowledgement that skipped it.
     pub(super) revealed: Revealed,
     /// When the receiver first acknowledged it, and the stamp that it echoed of just this.
@@ -22,6 +24,24 @@ pub(super) struct Hole {
     pub(super) lacked: Option<Shown>,
     /// When the receiver first told with SACK that it has all of it.
     pub(super) got: Option<Timestamp>,
+    /// Whether it is listed as a loss. What comes then is still no second copy.
+    pub(super) is_given_up: bool,
+    /// Whether its sender may send it yet, for all that was seen of it: the receiver told of it.
+    pub(super) is_ahead: bool,
+}
+
+impl Evidence {
+    /// Nothing but what revealed the hole.
+    pub(super) const fn new(revealed: Revealed) -> Self {
+        let (acknowledged, echo, lacked, got) = (None, None, None, None);
+        let (is_given_up, is_ahead) = (false, false);
+        Self { revealed, acknowledged, echo, lacked, got, is_given_up, is_ahead }
+    }
+
+    /// Of a hole that nothing of its sender has revealed yet.
+    pub(super) const fn ahead(at: Timestamp) -> Self {
+        Self { is_ahead: true, ..Self::new(Revealed::at(at)) }
+    }
 }
 
 /// When the receiver showed that it lacks something.
@@ -149,7 +169,8 @@ impl SentAgain {
 impl Hole {
     /// The loss that it is.
     pub(super) const fn gap(&self, cause: Cause, ended: Ended, until: Timestamp) -> StreamGap {
-        let Self { low, high, revealed: Revealed { at: since, .. }, .. } = *self;
+        let Self { low, high, known: Evidence { revealed: Revealed { at: since, .. }, .. } } =
+            *self;
         let (what, proof) = (Missing::Data, Proof::None);
         StreamGap { what, low, high, since, until, ended, cause, proof, is_assumed: false }
     }

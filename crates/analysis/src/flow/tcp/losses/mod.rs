@@ -27,7 +27,7 @@ use super::metrics::direction::Direction;
 use super::metrics::handshake::{Handshake, Repair};
 use super::sequence::delta;
 use crate::limits::Limits;
-use hole::Coming;
+use hole::{Coming, Evidence};
 use second_copies::Report;
 use stream::StreamLosses;
 
@@ -195,6 +195,15 @@ pub struct Skipped {
     pub lacked: Option<Timestamp>,
 }
 
+/// Numbers that were not seen yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unseen {
+    /// How many.
+    pub len: u64,
+    /// When the first of the holes that they lie in was noticed.
+    pub since: Timestamp,
+}
+
 /// The losses of a connection, if it has any.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger(Option<Box<Losses>>);
@@ -235,10 +244,10 @@ impl Ledger {
         }
     }
 
-    /// A stream goes on at `position`, and nobody knows what lies before that.
+    /// A stream goes on at the end of a range of positions at some time, and nobody knows what lies in there.
     #[cold]
-    pub(super) fn renumber(&mut self, from: usize, position: i64) {
-        self.open(from).pass_over(position);
+    pub(super) fn renumber(&mut self, from: usize, range: [i64; 2], at: Timestamp) {
+        self.open(from).pass_over(range, at);
     }
 
     /// What was acknowledged of a stream at some time, up to the end of a range of positions, was never sent from
@@ -254,7 +263,7 @@ impl Ledger {
         let Some(place) = seen.place else { return };
         let low = place.position - i64::from(delta(seen.tcp.sequence, from));
         let stream = self.open(seen.from);
-        stream.skip(low, place.position, Revealed::by(seen), place.limits);
+        stream.pass(low, place.position, Revealed::by(seen), place.limits);
     }
 
     /// What is known of the oldest hole that the numbers of a segment up to `end` lie in.
@@ -263,6 +272,22 @@ impl Ledger {
         let (place, losses) = (seen.place?, self.0.as_ref()?);
         let high = place.position + i64::from(delta(end, seen.tcp.sequence));
         losses.streams[seen.from & 1].hole(place.position, high)
+    }
+
+    /// What the numbers of a segment up to `end` bring for the first time.
+    #[cold]
+    pub(super) fn unseen(&self, seen: &Observed<'_>, end: u32) -> Unseen {
+        let (Some(place), Some(losses)) = (seen.place, &self.0) else { return Unseen::default() };
+        let high = place.position + i64::from(delta(end, seen.tcp.sequence));
+        losses.streams[seen.from & 1].unseen(place.position, high)
+    }
+
+    /// Whether its sender skipped something below the number `next` that was not seen since.
+    #[cold]
+    pub(super) fn has_unseen_below(&self, seen: &Observed<'_>, next: u32) -> bool {
+        let (Some(place), Some(losses)) = (seen.place, &self.0) else { return false };
+        let position = place.position + i64::from(delta(next, seen.tcp.sequence));
+        losses.streams[seen.from & 1].has_unseen_below(position)
     }
 
     /// The SYN of a side was missed, though that of the other side was seen; its data begins at
@@ -274,7 +299,7 @@ impl Ledger {
         let stream = self.open(seen.from);
         stream.begin_at(place.position - missing);
         let revealed = Revealed::by(seen);
-        stream.skip(place.position - missing, place.position, revealed, place.limits);
+        stream.pass(place.position - missing, place.position, revealed, place.limits);
         true
     }
 
@@ -321,7 +346,7 @@ impl Ledger {
         let beyond = delta(seen.tcp.acknowledgement, next);
         if beyond > 0 {
             let low = place.acknowledged - i64::from(beyond);
-            stream.skip(low, place.acknowledged, Revealed::at(seen.time), place.limits);
+            stream.skip(low, place.acknowledged, Evidence::ahead(seen.time), place.limits);
         }
         stream.acknowledge(place.acknowledged, seen.time, path, place.limits);
         stream.is_open()

@@ -162,7 +162,7 @@ impl StreamLosses {
     ) {
         let Some(sent) = coming.sent else { return };
         if self.copies.len() < limits.open_gaps {
-            let is_soon = !is_past(part.revealed.at, time, sent.soon);
+            let is_soon = !is_past(part.known.revealed.at, time, sent.soon);
             let Hole { low, high, .. } = *part;
             self.copies.push(SecondCopy {
                 low,
@@ -387,9 +387,8 @@ impl StreamLosses {
                 && other.what == Missing::Data
                 && other.overlaps(low, high)
         };
-        let is_open =
-            |hole: &Hole| hole.acknowledged.is_some() && hole.low < high && low < hole.high;
-        let is_second = self.gaps.iter().any(is_same) || self.holes.iter().any(is_open);
+        let is_open = |hole: &Hole| hole.known.acknowledged.is_some() && hole.overlaps(low, high);
+        let is_second = self.gaps.iter().any(is_same) || self.open_holes().any(is_open);
         let what = if is_second { Missing::Retransmission } else { whole.what };
         let Some(gap) = self.gaps.get_mut(at) else { return };
         *gap = StreamGap { what, low, high, ..whole };

@@ -7,18 +7,23 @@
 use netsniff_packet::Timestamp;
 
 use super::gap::{Proof, StreamGap};
-use super::hole::{Coming, Fills, Hole, Lacking, SentAgain, Shown, Why};
+use super::hole::{Coming, Evidence, Fills, Hole, Lacking, SentAgain, Shown, Why};
 use super::second_copies::{REORDER, Report, SecondCopy};
-use super::{Again, Path, Revealed, Skipped, is_past, nanos};
+use super::{Again, Path, Revealed, Skipped, Unseen, is_past, nanos};
+use crate::flow::tcp::coverage::Coverage;
 use crate::flow::tcp::sequence::delta;
 use crate::limits::Limits;
 use crate::log::gaps::{Cause, Ended, Missing};
 
+/// Holes that are remembered after they were given up, so that what fills them is not taken for data
+/// that was sent again.
+const REMEMBERED: usize = 8;
+
 /// What is known of one direction's losses.
 #[derive(Clone, Debug, Default)]
 pub struct StreamLosses {
-    /// Numbers that were skipped and not seen since, in order and apart.
-    pub(super) holes: Vec<Hole>,
+    /// Numbers that were skipped and not seen since.
+    pub(super) coverage: Coverage<Evidence>,
     /// What was found. Second copies stand here until a report of the receiver says that it had
     /// the first.
     pub(super) gaps: Vec<StreamGap>,
@@ -34,8 +39,6 @@ pub struct StreamLosses {
     fills: Fills,
     /// Data that was seen and that the receiver lacks.
     pub(super) lacking: Option<Lacking>,
-    /// Where the highest hole so far ended.
-    pub(super) top: i64,
     /// By how much the position of the first byte of data exceeds 1.
     shift: i64,
     /// Losses beyond those that are listed.
@@ -77,16 +80,19 @@ impl StreamLosses {
         &self.gaps
     }
 
-    /// Whether something is missing of which it is not known who lost it.
+    /// Whether something is missing of which it is not known who lost it, or that may come in order yet.
     #[must_use]
-    pub const fn is_open(&self) -> bool {
-        !self.holes.is_empty() || self.lacking.is_some() || !self.copies.is_empty()
+    pub fn is_open(&self) -> bool {
+        let is_open = |hole: &Hole| !hole.known.is_given_up || hole.known.is_ahead;
+        self.coverage.holes().iter().any(is_open)
+            || self.lacking.is_some()
+            || !self.copies.is_empty()
     }
 
     /// Bytes that it holds outside itself.
     #[must_use]
-    pub const fn heap_bytes(&self) -> usize {
-        self.holes.capacity() * size_of::<Hole>()
+    pub fn heap_bytes(&self) -> usize {
+        self.coverage.heap_bytes()
             + self.gaps.capacity() * size_of::<StreamGap>()
             + self.unneeded.capacity() * size_of::<(i64, i64)>()
             + self.reports.capacity() * size_of::<Report>()
@@ -96,19 +102,19 @@ impl StreamLosses {
 
     /// Forgets what is open, since the numbers begin anew.
     pub(super) fn begin_anew(&mut self) {
-        self.holes.clear();
+        self.coverage = Coverage::default();
         self.unneeded.clear();
         self.reports.clear();
         self.copies.clear();
         self.late.clear();
         self.lacking = None;
-        (self.top, self.shift) = (0, 0);
+        self.shift = 0;
     }
 
     /// The first byte of data stands at `position`.
-    pub(super) const fn begin_at(&mut self, position: i64) {
+    pub(super) fn begin_at(&mut self, position: i64) {
         self.shift = position - 1;
-        self.top = position;
+        self.coverage.begin_at(position);
     }
 
     /// By how much the position of the first byte of data exceeds 1.
@@ -116,49 +122,68 @@ impl StreamLosses {
         self.shift
     }
 
-    /// The numbers from `low` up to `high` were skipped.
-    pub(super) fn skip(&mut self, low: i64, high: i64, revealed: Revealed, limits: &Limits) {
-        // What an acknowledgement alone told of before is known.
-        let low = low.max(self.top);
-        self.top = self.top.max(high);
-        if low >= high {
-            return;
-        }
-        let (acknowledged, echo, lacked, got) = (None, None, None, None);
-        let hole = Hole { low, high, revealed, acknowledged, echo, lacked, got };
-        self.add(self.holes.len(), hole, revealed.at, limits);
+    /// The numbers from `low` up to `high` were skipped. What an acknowledgement alone told of before is
+    /// known. What lies before the begin is no loss, and not seen either.
+    pub(super) fn skip(&mut self, low: i64, high: i64, known: Evidence, limits: &Limits) {
+        let begin = self.shift.min(0);
+        self.coverage.skip(low, high.min(begin), Evidence { is_given_up: true, ..known });
+        self.coverage.skip(low.max(begin), high, known);
+        self.keep_within(known.revealed.at, limits);
     }
 
-    /// Adds a hole before the one at `index`, however it came about: skipped, or split from another.
-    /// Where there are too many, the oldest is given up. Returns the index behind it.
-    fn add(&mut self, index: usize, hole: Hole, time: Timestamp, limits: &Limits) -> usize {
-        let mut index = index;
-        if self.holes.len() >= limits.open_gaps.max(1) {
-            if index == 0 {
-                self.give_up(hole, time, limits);
-                return 0;
-            }
-            let oldest = self.holes.remove(0);
-            self.give_up(oldest, time, limits);
-            index -= 1;
+    /// The sender passed over the numbers from `low` up to `high`.
+    pub(super) fn pass(&mut self, low: i64, high: i64, revealed: Revealed, limits: &Limits) {
+        self.coverage.split(high, |known| known.is_ahead);
+        for hole in self.coverage.holes_mut().filter(|hole| hole.overlaps(low, high)) {
+            hole.known.is_ahead = false;
         }
-        self.holes.insert(index, hole);
-        index + 1
+        self.skip(low, high, Evidence::new(revealed), limits);
+    }
+
+    /// Gives up the oldest holes where there are too many. Parts of one hole are equally old: the
+    /// smallest goes, so that little is forgotten of what was not seen.
+    fn keep_within(&mut self, time: Timestamp, limits: &Limits) {
+        let worth = |hole: &Hole| (!hole.known.is_given_up, hole.known.revealed.at, hole.size());
+        while let Some(hole) = self.coverage.surplus(limits.open_gaps.max(1), worth) {
+            if !hole.known.is_given_up {
+                self.give_up(hole, time, limits);
+            }
+        }
+    }
+
+    /// Holes of which it is not known yet who lost them.
+    pub(super) fn open_holes(&self) -> impl Iterator<Item = &Hole> {
+        self.coverage.holes().iter().filter(|hole| !hole.known.is_given_up)
     }
 
     /// What is known of the first hole that has a number in common with those from `low` up to
     /// `high`.
     pub(super) fn hole(&self, low: i64, high: i64) -> Option<Skipped> {
-        let at = self.holes.partition_point(|hole| hole.high <= low);
-        let hole = self.holes.get(at).filter(|hole| hole.low < high)?;
-        let lacked = hole.lacked.map(|shown| shown.since);
-        Some(Skipped { revealed: hole.revealed, lacked })
+        let known = self.open_holes().find(|hole| hole.overlaps(low, high))?.known;
+        let lacked = known.lacked.map(|shown| shown.since);
+        Some(Skipped { revealed: known.revealed, lacked })
+    }
+
+    /// How many numbers from `low` up to `high` were not seen yet, and since when that is known.
+    pub(super) fn unseen(&self, low: i64, high: i64) -> Unseen {
+        let mut unseen = Unseen::default();
+        for hole in self.coverage.holes().iter().filter(|hole| hole.overlaps(low, high)) {
+            let since = hole.known.revealed.at;
+            unseen.since = if unseen.len == 0 { since } else { unseen.since.min(since) };
+            unseen.len += (high.min(hole.high) - low.max(hole.low)).unsigned_abs();
+        }
+        unseen
+    }
+
+    /// Whether a number below `position` was skipped and not seen since.
+    pub(super) fn has_unseen_below(&self, position: i64) -> bool {
+        self.coverage.next() < self.coverage.top().min(position)
     }
 
     /// A hole for which there is no more room.
     fn give_up(&mut self, hole: Hole, time: Timestamp, limits: &Limits) {
         let gap = hole.gap(Cause::Unknown, Ended::Bound, time);
-        let gap = match hole.acknowledged {
+        let gap = match hole.known.acknowledged {
             Some(at) => {
                 StreamGap { cause: Cause::Capture, ended: Ended::Acknowledged, until: at, ..gap }
             }
@@ -177,33 +202,24 @@ impl StreamLosses {
         limits: &Limits,
     ) {
         self.settle(time, limits);
-        let mut index = 0;
-        while let Some(hole) = self.holes.get(index).copied() {
-            let (from, to) = (low.max(hole.low), high.min(hole.high));
-            if from >= to {
-                index += 1;
-                continue;
+        while let Some(part) = self.coverage.fill(low, high) {
+            self.keep_within(time, limits);
+            if !part.known.is_given_up {
+                self.fills.note(part.low, part.high, time);
+                self.filled(part, time, coming, limits);
             }
-            self.holes.remove(index);
-            self.fills.note(from, to, time);
-            for part in [Hole { high: from, ..hole }, Hole { low: to, ..hole }] {
-                if part.low < part.high {
-                    index = self.add(index, part, time, limits);
-                }
-            }
-            self.filled(Hole { low: from, high: to, ..hole }, time, coming, limits);
         }
     }
 
     fn filled(&mut self, part: Hole, time: Timestamp, coming: &Coming, limits: &Limits) {
-        if let Some(at) = part.acknowledged {
+        if let Some(at) = part.known.acknowledged {
             self.filled_late(&part, at, coming, limits);
             return;
         }
         let is_loss = match coming.why {
             Why::Reordered(answer) => {
                 let answered = |at| answer.is_some_and(|answer| is_past(at, time, answer));
-                part.lacked.is_some_and(|shown| answered(shown.since))
+                part.known.lacked.is_some_and(|shown| answered(shown.since))
             }
             Why::SentAgain | Why::SentLater => true,
             Why::Unneeded => {
@@ -215,13 +231,13 @@ impl StreamLosses {
             let gap = part.gap(Cause::NetworkBefore, Ended::Filled, time);
             // One that was late may have come since.
             let soon = coming.sent.map_or(0, |sent| sent.soon);
-            let is_long = part.lacked.is_some_and(|shown| shown.is_long(soon));
+            let is_long = part.known.lacked.is_some_and(|shown| shown.is_long(soon));
             let proof = if is_long { Proof::Lacked } else { Proof::None };
             let is_proven = coming.why == Why::SentLater;
-            let is_soon = coming.is_hasty || !is_past(part.revealed.at, time, REORDER);
+            let is_soon = coming.is_hasty || !is_past(part.known.revealed.at, time, REORDER);
             let is_assumed = !is_proven && is_soon;
             self.push(StreamGap { proof, is_assumed, ..gap }, limits);
-            if part.lacked.is_none() {
+            if part.known.lacked.is_none() {
                 self.watch_fill(&part, time, coming, limits);
             }
         }
@@ -232,15 +248,14 @@ impl StreamLosses {
     fn filled_late(&mut self, part: &Hole, at: Timestamp, coming: &Coming, limits: &Limits) {
         let lost = part.gap(Cause::Capture, Ended::Acknowledged, at);
         let stamp = coming.sent.and_then(|sent| sent.stamp);
-        let is_newer = stamp.zip(part.echo).is_some_and(|(it, echo)| delta(it, echo) > 0);
+        let is_newer = stamp.zip(part.known.echo).is_some_and(|(it, echo)| delta(it, echo) > 0);
         if coming.why == Why::SentLater || is_newer {
             self.push(lost, limits);
             self.expect_report(part.low, part.high, limits);
             return;
         }
-        let bytes = (part.high - part.low).max(0).unsigned_abs();
         self.saved.holes = self.saved.holes.saturating_add(1);
-        self.saved.bytes = self.saved.bytes.saturating_add(bytes);
+        self.saved.bytes = self.saved.bytes.saturating_add(part.size());
         if self.late.len() < limits.open_gaps {
             self.late.push(lost);
         }
@@ -259,13 +274,9 @@ impl StreamLosses {
         let coming = Coming::of(again, high);
         // What lies between holes was seen before.
         let mut from = low;
-        let mut index = 0;
         while from < high {
-            while self.holes.get(index).is_some_and(|hole| hole.high <= from) {
-                index += 1;
-            }
-            let (hole_low, hole_high) =
-                self.holes.get(index).map_or((high, high), |hole| (hole.low, hole.high));
+            let next = self.open_holes().find(|hole| hole.high > from);
+            let (hole_low, hole_high) = next.map_or((high, high), |hole| (hole.low, hole.high));
             let to = hole_low.min(high);
             if from < to {
                 self.second(from, to, time, again, &sent, limits);
@@ -294,32 +305,34 @@ impl StreamLosses {
         if !self.copies.is_empty() {
             self.take_back_late(position, time, path, limits);
         }
-        let mut index = 0;
-        while let Some(hole) = self.holes.get_mut(index).filter(|hole| hole.low < position) {
-            index += 1;
-            if hole.acknowledged.is_some() {
-                continue;
-            }
-            let above = Hole { low: position, ..*hole };
-            hole.high = hole.high.min(position);
-            hole.acknowledged = Some(time);
-            hole.echo = path.echo.filter(|_| hole.low == position - path.advance);
-            let below = *hole;
-            if above.low < above.high {
-                index = self.add(index, above, time, limits);
-            }
-            let least = path.rtt.unwrap_or(path.reorder);
-            let until = below.got.unwrap_or(time);
-            if below.lacked.is_some_and(|lacked| is_past(lacked.since, until, least))
-                && is_past(below.revealed.at, until, path.reorder)
-            {
-                // It was lost and sent again, and the capture lost what was sent again.
-                self.push(below.gap(Cause::NetworkBefore, Ended::Filled, until), limits);
-            }
-        }
+        self.coverage.split(position, |known| known.acknowledged.is_none());
+        self.keep_within(time, limits);
+        self.acknowledge_holes(position, time, path, limits);
         if let Some(lacking) = self.lacking.take_if(|lacking| lacking.low < position) {
             self.prove_copies(&lacking, path);
             self.repaired_unseen(&lacking, position, time, path, limits);
+        }
+    }
+
+    /// Notes at the holes below `position` that the receiver has them.
+    fn acknowledge_holes(&mut self, position: i64, time: Timestamp, path: &Path, limits: &Limits) {
+        let least = path.rtt.unwrap_or(path.reorder);
+        let mut lost = Vec::new();
+        let below = self.coverage.holes_mut().take_while(|hole| hole.low < position);
+        for hole in below.filter(|hole| hole.known.acknowledged.is_none()) {
+            let Evidence { lacked, got, revealed, .. } = hole.known;
+            hole.known.acknowledged = Some(time);
+            hole.known.echo = path.echo.filter(|_| hole.low == position - path.advance);
+            let until = got.unwrap_or(time);
+            if lacked.is_some_and(|lacked| is_past(lacked.since, until, least))
+                && is_past(revealed.at, until, path.reorder)
+            {
+                // It was lost and sent again, and the capture lost what was sent again.
+                lost.push(hole.gap(Cause::NetworkBefore, Ended::Filled, until));
+            }
+        }
+        for gap in lost {
+            self.push(gap, limits);
         }
     }
 
@@ -338,19 +351,18 @@ impl StreamLosses {
         let has = |hole: &Hole| blocks.iter().any(|&(l, h)| l < hole.high && hole.low < h);
         let end = highest.filter(|_| is_complete).unwrap_or(position + 1);
         let has_all = |hole: &Hole| blocks.iter().any(|&(l, h)| l <= hole.low && hole.high <= h);
-        for hole in &mut self.holes {
+        for hole in self.coverage.holes_mut().filter(|hole| !hole.known.is_given_up) {
             if has_all(hole) {
-                hole.got.get_or_insert(time);
-            } else if hole.low < end
-                && position < hole.high
-                && hole.acknowledged.is_none()
+                hole.known.got.get_or_insert(time);
+            } else if hole.overlaps(position, end)
+                && hole.known.acknowledged.is_none()
                 && !has(hole)
             {
-                hole.lacked.get_or_insert(Shown::at(time)).last = time;
+                hole.known.lacked.get_or_insert(Shown::at(time)).last = time;
             }
         }
         let top = highest.unwrap_or(next);
-        let is_seen = !self.holes.iter().any(|hole| hole.low <= position && position < hole.high);
+        let is_seen = !self.open_holes().any(|hole| hole.overlaps(position, position + 1));
         if let Some(lacking) = self.lacking.as_mut().filter(|lacking| lacking.low == position) {
             lacking.shown.last = time;
             lacking.top = lacking.top.max(top);
@@ -372,15 +384,25 @@ impl StreamLosses {
     /// Ends the waits that are over at `time`.
     fn settle(&mut self, time: Timestamp, limits: &Limits) {
         let wait = nanos(limits.stream_acknowledged_wait);
-        let mut index = 0;
-        while let Some(hole) = self.holes.get(index).copied() {
-            match hole.acknowledged {
-                Some(at) if is_past(at, time, wait) => {
-                    self.holes.remove(index);
-                    self.push(hole.gap(Cause::Capture, Ended::Acknowledged, at), limits);
-                }
-                _ => index += 1,
+        let mut lost = Vec::new();
+        let mut given_up = 0;
+        for hole in self.coverage.holes_mut() {
+            if let Some(at) = hole.known.acknowledged
+                && !hole.known.is_given_up
+                && is_past(at, time, wait)
+            {
+                hole.known.is_given_up = true;
+                lost.push(hole.gap(Cause::Capture, Ended::Acknowledged, at));
             }
+            given_up += usize::from(hole.known.is_given_up);
+        }
+        self.coverage.retain(|hole| {
+            let is_forgotten = hole.known.is_given_up && given_up > REMEMBERED;
+            given_up -= usize::from(is_forgotten);
+            !is_forgotten
+        });
+        for gap in lost {
+            self.push(gap, limits);
         }
     }
 
@@ -406,7 +428,7 @@ impl StreamLosses {
             }
             take(gap);
         }
-        for hole in &self.holes {
+        for hole in self.open_holes() {
             let parts = [
                 (hole.low, hole.high.min(acknowledged), true),
                 (hole.low.max(acknowledged), hole.high, false),
@@ -416,11 +438,11 @@ impl StreamLosses {
                     continue;
                 }
                 let part = Hole { low, high, ..*hole };
-                take(match hole.acknowledged {
+                take(match hole.known.acknowledged {
                     Some(at) => part.gap(Cause::Capture, Ended::Acknowledged, at),
                     None if is_acknowledged => part.gap(Cause::Capture, Ended::Acknowledged, last),
                     // The receiver lacked it, so the capture missed nothing.
-                    None if hole.lacked.is_some() => {
+                    None if hole.known.lacked.is_some() => {
                         part.gap(Cause::NetworkBefore, Ended::EndOfFlow, last)
                     }
                     None => part.gap(Cause::Unknown, Ended::EndOfFlow, last),

@@ -4,14 +4,15 @@ use netsniff_packet::Timestamp;
 
 use super::Revealed;
 use super::gap::StreamGap;
-use super::hole::Hole;
+use super::hole::{Evidence, Hole};
 use super::stream::StreamLosses;
 use crate::log::gaps::{Cause, Ended, Missing};
 
 impl StreamLosses {
-    /// Nothing below `position` that was not missing before is.
-    pub(super) fn pass_over(&mut self, position: i64) {
-        self.top = self.top.max(position);
+    /// What lies from `low` up to `high` was not seen, and is no loss.
+    pub(super) fn pass_over(&mut self, [low, high]: [i64; 2], at: Timestamp) {
+        let known = Evidence { is_given_up: true, ..Evidence::ahead(at) };
+        self.coverage.skip(low, high, known);
     }
 
     /// What was acknowledged `at` some time, up to `high`, was never sent from `low` on.
@@ -28,19 +29,20 @@ impl StreamLosses {
         let before: Vec<StreamGap> = self.gaps.iter().filter(is_before).copied().collect();
         self.gaps.retain(|gap| !is_of_it(gap));
         self.late.retain(|gap| !is_of_it(gap));
-        self.holes.retain(|hole| hole.acknowledged != Some(at) || hole.low < low);
-        for hole in self.holes.iter_mut().filter(|hole| hole.acknowledged == Some(at)) {
-            (hole.acknowledged, hole.echo) = (None, None);
+        self.coverage.retain(|Hole { low: begin, known, .. }| {
+            known.acknowledged != Some(at) || (*begin < low && !known.is_given_up)
+        });
+        for Hole { known, .. } in self.coverage.holes_mut() {
+            if known.acknowledged == Some(at) {
+                (known.acknowledged, known.echo) = (None, None);
+            }
         }
         for gap in before {
-            let (low, high, revealed) = (gap.low, gap.high.min(low), Revealed::at(gap.since));
-            let (acknowledged, echo, lacked, got) = (None, None, None, None);
-            let hole = Hole { low, high, revealed, acknowledged, echo, lacked, got };
-            let at = self.holes.partition_point(|other| other.low < low);
-            self.holes.insert(at, hole);
+            let known = Evidence::new(Revealed::at(gap.since));
+            self.coverage.reopen(gap.low, gap.high.min(low), known);
         }
-        if self.top == high {
-            self.top = low;
+        if self.coverage.top() == high {
+            self.coverage.shrink(low);
         }
     }
 }

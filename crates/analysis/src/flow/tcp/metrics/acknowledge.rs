@@ -8,10 +8,7 @@ use super::direction::Direction;
 use super::handshake::Handshake;
 use super::{Observed, bit, elapsed};
 use crate::flow::tcp::losses::{Ledger, Path};
-use crate::flow::tcp::sequence::delta;
-
-/// An acknowledgement further beyond the data than the largest window (RFC 7323, 2.3) is broken.
-pub(super) const MAX_WINDOW: i32 = 1 << 30;
+use crate::flow::tcp::sequence::{MAX_WINDOW, delta};
 
 impl Direction {
     /// Takes what `from` acknowledges of this direction with the segment. Returns a round-trip
@@ -30,6 +27,7 @@ impl Direction {
             self.expect(number, seen.time);
             return None;
         }
+        // One further beyond the data is broken.
         if delta(number, self.next) > MAX_WINDOW {
             return None;
         }

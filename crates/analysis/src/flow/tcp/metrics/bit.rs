@@ -50,3 +50,5 @@ pub(super) const NEWEST_STAMP: u32 = 0x0040_0000;
 pub(super) const SIGNED: u32 = 0x0080_0000;
 /// Some of its segments without data are signed and some are not, so that signatures tell nothing.
 pub(super) const PARTLY_SIGNED: u32 = 0x0100_0000;
+/// Something of it was skipped and not seen since.
+pub(super) const UNSEEN: u32 = 0x0200_0000;

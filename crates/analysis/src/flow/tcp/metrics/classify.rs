@@ -5,10 +5,9 @@ use netsniff_packet::decode::TcpFlags;
 
 use super::direction::{Counts, Direction};
 use super::handshake::{Handshake, Recovery, Repair};
-use super::holes::Filled;
 use super::rtt::RttStatistics;
 use super::{Observed, bit, elapsed};
-use crate::flow::tcp::losses::{Again, Ledger, Skipped, reported_twice};
+use crate::flow::tcp::losses::{Again, Ledger, Skipped, Unseen, reported_twice};
 use crate::flow::tcp::sequence::delta;
 
 /// Duplicate acknowledgements that ask for a retransmission, RFC 5681, 3.2.
@@ -121,10 +120,10 @@ impl Direction {
         let tcp = seen.tcp;
         let Answer { least_answer, least_acknowledgement, repair, .. } = *answer;
         let known = if delta(end, self.next) > 0 { self.next } else { end };
-        let filled = self.holes.fill(tcp.sequence, known);
+        let unseen = ledger.unseen(seen, known);
         let below = delta(known, tcp.sequence).max(0).unsigned_abs();
-        let repeated = below.saturating_sub(filled.len).min(tcp.payload_len);
-        self.repeated_bytes = self.repeated_bytes.saturating_add(repeated.into());
+        let repeated = u64::from(below).saturating_sub(unseen.len).min(tcp.payload_len.into());
+        self.repeated_bytes = self.repeated_bytes.saturating_add(repeated);
         // Karn: an acknowledgement from here on may be that of either copy.
         if self.is(bit::TIMING) && delta(tcp.sequence, self.timed_end) < 0 {
             self.set(bit::TIMING, false);
@@ -138,10 +137,10 @@ impl Direction {
             (Some(_), Some(true)) => Class::OutOfOrder,
             _ => {
                 let evidence = Evidence { hole, is_later: is_earlier.is_some(), least_answer };
-                self.class(seen, known, filled, &evidence, answer)
+                self.class(seen, known, unseen, &evidence, answer)
             }
         };
-        let is_new = filled.len > 0 || hole.is_some();
+        let is_new = unseen.len > 0 || hole.is_some();
         let class = if is_new { class } else { self.if_possible(class, seen, &repair) };
         if class == Class::Fast && !self.is(bit::RECOVERY) {
             self.set(bit::RECOVERY, true);
@@ -163,10 +162,15 @@ impl Direction {
                 && seen.identification == 0
                 && self.is_young(tcp.sequence, seen.time, repair.by_timer),
         };
-        let is_open = ledger.seen_again(seen, known, &again);
+        let mut is_open = ledger.seen_again(seen, known, &again);
+        if is_open && known != end {
+            // The rest is new.
+            is_open = ledger.seen(seen, end);
+        }
         self.set(bit::OPEN_GAPS, is_open);
         (self.last_repeat, self.last_repeat_at) = (tcp.sequence, seen.time);
         self.last_class = class;
+        self.set(bit::UNSEEN, ledger.has_unseen_below(seen, self.next));
         self.next = if known == end { self.next } else { end };
     }
 
@@ -197,15 +201,15 @@ impl Direction {
         &self,
         seen: &Observed<'_>,
         high: u32,
-        filled: Filled,
+        unseen: Unseen,
         evidence: &Evidence,
         answer: &Answer,
     ) -> Class {
         let recovery = &answer.recovery;
         let (time, low) = (seen.time, seen.tcp.sequence);
-        let noticed = evidence.hole.map_or(filled.since, |hole| hole.revealed.at);
+        let noticed = evidence.hole.map_or(unseen.since, |hole| hole.revealed.at);
         let wait = elapsed(noticed, time).unwrap_or(0);
-        let fills = filled.len > 0 || evidence.hole.is_some();
+        let fills = unseen.len > 0 || evidence.hole.is_some();
         if self.is_acknowledged(high) {
             // What was acknowledged before it was seen may have been captured late.
             let late = fills && wait <= recovery.reorder && !evidence.is_later;

@@ -3,16 +3,14 @@
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::TcpFlags;
 
-use super::acknowledge::MAX_WINDOW;
 use super::classify::{Answer, Class};
 use super::handshake::Handshake;
-use super::holes::Holes;
 use super::identifications::Identifications;
 use super::marks::Marks;
 use super::rtt::RttStatistics;
 use super::{Observed, bit, elapsed};
 use crate::flow::tcp::losses::Ledger;
-use crate::flow::tcp::sequence::delta;
+use crate::flow::tcp::sequence::{MAX_WINDOW, delta};
 
 /// Events that are rare in a healthy connection.
 #[derive(Clone, Copy, Debug, Default)]
@@ -86,7 +84,6 @@ pub struct Direction {
     pub(super) marks: Marks,
     /// Round-trip times of what it sent: from the tap to the receiver and back.
     pub rtt: RttStatistics,
-    pub(super) holes: Holes,
     /// The first sequence number of data.
     pub(super) start: u32,
     /// Up to where a fast retransmission began to repair.
@@ -384,10 +381,9 @@ impl Direction {
     /// Takes the numbers between the next one and that of the segment as missing.
     #[cold]
     fn skip(&mut self, seen: &Observed<'_>, ledger: &mut Ledger) {
-        self.holes.add(self.next, seen.tcp.sequence, seen.time);
         if delta(seen.tcp.sequence, self.next) <= MAX_WINDOW {
             ledger.skipped(seen, self.next);
-            self.set(bit::OPEN_GAPS, true);
+            self.set(bit::OPEN_GAPS | bit::UNSEEN, true);
         }
     }
 
@@ -408,7 +404,7 @@ impl Direction {
     /// acknowledgement would wait for that.
     #[inline]
     fn start_timing(&mut self, seen: &Observed<'_>) {
-        if !self.is(bit::TIMING) && self.holes.is_empty() {
+        if !self.is(bit::TIMING | bit::UNSEEN) {
             self.bits |= bit::TIMING;
             self.timed_end = self.next;
             self.timed_at = seen.time;
@@ -446,9 +442,8 @@ impl Direction {
         self.start = start;
         self.next = seen.tcp.sequence;
         self.una = start;
-        self.holes.clear();
         self.marks = Marks::default();
-        self.set(bit::TIMING | bit::RECOVERY | bit::SACKED | bit::PROBED, false);
+        self.set(bit::TIMING | bit::UNSEEN | bit::RECOVERY | bit::SACKED | bit::PROBED, false);
         self.set(bit::INITIAL_WINDOW | bit::ACKNOWLEDGED, false);
         self.set(bit::BEGUN, true);
         self.set(bit::SYN, syn);

@@ -9,7 +9,6 @@
 //! | [`acknowledge`] | how the peer answered |
 //! | [`readings`] | what a direction tells in the end |
 //! | [`classify`] | why data was sent again |
-//! | [`holes`] | data that was skipped |
 //! | [`identifications`] | packets that were seen before |
 //! | [`marks`] | when data was sent first |
 //! | [`handshake`] | the round trip on either side of the tap |
@@ -24,7 +23,6 @@ pub mod classify;
 pub mod direction;
 pub mod first;
 pub mod handshake;
-pub mod holes;
 pub mod identifications;
 pub mod marks;
 pub mod readings;
@@ -36,6 +34,7 @@ use netsniff_packet::decode::{Tcp, TcpFlags};
 
 use super::losses::{Ledger, StreamPosition};
 use super::machine::Segment;
+use super::sequence::delta;
 use direction::Direction;
 use first::First;
 use handshake::{Handshake, sent_last};
@@ -207,11 +206,20 @@ impl Metrics {
         sender.doubts(seen) || peer.is_ahead(seen)
     }
 
-    /// What `side` sent goes on at `position`, and nobody knows what lies before that.
+    /// What `side` sent goes on at `number`, which stands at `position`, and nobody knows what lies before that.
     #[cold]
-    pub(in crate::flow::tcp) fn renumber(&mut self, side: usize, position: i64) {
+    pub(in crate::flow::tcp) fn renumber(
+        &mut self,
+        side: usize,
+        number: u32,
+        position: i64,
+        time: Timestamp,
+    ) {
         if let Some(full) = &mut self.full {
-            full.ledger.renumber(side, position);
+            let direction = &mut full.directions[side & 1];
+            let unseen = i64::from(delta(number, direction.next()));
+            full.ledger.renumber(side, [position - unseen, position], time);
+            direction.set(bit::OPEN_GAPS, true);
         }
     }
 

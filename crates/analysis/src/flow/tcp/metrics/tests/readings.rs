@@ -74,8 +74,9 @@ fn sequence_numbers_may_wrap() {
         tap.see(at, O, ACK, 1 + index * 100, 1, 100);
         tap.see(at + 10 * MS, R, ACK, 1, 101 + index * 100, 0);
     }
+    tap.ids[O] += 1;
     tap.see(200 * MS, O, ACK, 501, 1, 100);
-    tap.see(201 * MS, O, ACK, 401, 1, 100);
+    tap.see_late(201 * MS, O, ACK, 401, 1, 100);
     let o = tap.of(O);
     assert_eq!(tap.all().handshake.rtt(), Some(15_000_000));
     assert_eq!((o.rtt.count, o.rtt.max, o.unique_bytes()), (4, 10_000_000, 600));

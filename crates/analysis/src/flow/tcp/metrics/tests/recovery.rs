@@ -84,8 +84,9 @@ fn a_dsack_takes_the_blame_off_the_network() {
 #[test]
 fn a_hole_that_closes_soon_was_reordering() {
     let mut tap = Tap::established();
+    tap.ids[O] += 1;
     tap.see(20 * MS, O, ACK, 101, 1, 100);
-    tap.see(21 * MS, O, ACK, 1, 1, 100);
+    tap.see_late(21 * MS, O, ACK, 1, 1, 100);
     assert_eq!(tap.classes(O), [0, 0, 0, 1]);
     assert_eq!(tap.of(O).unique_bytes(), 200);
     // Long after one RTT it was a loss before the tap.
@@ -98,8 +99,9 @@ fn a_hole_that_closes_soon_was_reordering() {
 #[test]
 fn an_acknowledgement_shows_what_was_skipped() {
     let mut tap = Tap::established();
+    tap.ids[O] += 1;
     tap.see(20 * MS, O, ACK, 101, 1, 0);
-    tap.see(22 * MS, O, ACK, 1, 1, 100);
+    tap.see_late(22 * MS, O, ACK, 1, 1, 100);
     assert_eq!(tap.classes(O), [0, 0, 0, 1]);
     assert_eq!(tap.of(O).unique_bytes(), 100);
 }
