@@ -171,6 +171,8 @@ pub struct TcpConnection {
     pub(super) handshake_done: bool,
     /// Both sides began, and what they said has not told the client yet.
     pub(super) is_crossed: bool,
+    /// A FIN ends more than was ever on its way at once, and nothing of that was seen.
+    pub(super) has_leap: bool,
     /// Something was acknowledged that was never sent.
     pub(super) has_taken_back: bool,
     /// Nothing but `remove_at` ends the connection any more.
@@ -211,6 +213,7 @@ impl Default for TcpConnection {
             is_established: false,
             handshake_done: false,
             is_crossed: false,
+            has_leap: false,
             has_taken_back: false,
             timers_cancelled: false,
             remove_at: Timestamp::MAX,

@@ -26,6 +26,8 @@ pub struct LossVerdict {
     pub is_renumbered: bool,
     /// Whether something was acknowledged that was never sent.
     pub has_taken_back: bool,
+    /// Whether a FIN alone tells of more bytes than were ever on their way at once.
+    pub has_leap: bool,
     /// Whether bytes at the end of a side were seen in damaged segments only, and not acknowledged.
     pub has_damaged_end: bool,
     /// Losses of the capture that are proven.
@@ -92,6 +94,7 @@ impl TcpConnection {
         verdict.is_answered = originator.is_seen() && responder.is_seen();
         verdict.is_renumbered = self.is_renumbered();
         verdict.has_taken_back = self.has_taken_back();
+        verdict.has_leap = self.has_leap;
         let [low, high] = &self.ends;
         verdict.has_damaged_end =
             low.has_damaged_end(high.state) || high.has_damaged_end(low.state);
