@@ -132,7 +132,8 @@ crate::words! {
         /// lost what may only have been late; or both sides went on with
         /// numbers beyond all that they can have sent, or an acknowledgement of unseen data
         /// was contradicted, which somebody may have forged; or its last bytes have a wrong
-        /// checksum and were not acknowledged.
+        /// checksum and were not acknowledged; or only a FIN more than 1 GiB behind a SYN tells how
+        /// much was sent.
         Suspect => "suspect",
         /// Its packets would not show a loss: it is not TCP, only one side was seen, it was picked up in
         /// its middle, or nobody looked (`depth` is `flows`).

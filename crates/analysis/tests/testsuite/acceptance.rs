@@ -190,6 +190,29 @@ fn numbers_of_an_older_connection_leave_none_clean() {
     }
 }
 
+/// A forged SYN behind both ends begins a connection of which the FIN that is sent once more seems to be the end. What
+/// lies between them would be gigabytes, of which nothing was seen.
+#[test]
+fn a_size_that_only_a_far_fin_tells_of_leaves_no_record_clean() {
+    for distance in [0x5555_5555_i64, -0x5555_5555, 0x7000_0000, -0x3000_0000] {
+        let mut wire = Wire::new(50_001);
+        wire.open().says(Client, REQUEST).ends(Server);
+        let fin = Part { flags: FIN_ACK, ..wire.part(Client) };
+        let acknowledged = fin.position + 1;
+        let position = fin.position + distance;
+        wire.put(Client, &fin);
+        wire.put(Client, &Part { flags: SYN, position, acknowledged: 0, ..fin });
+        wire.pass(400).put(Client, &fin);
+        wire.put(Server, &Part { acknowledged, ..wire.part(Server) });
+        let told = wire.logs().lines("conn", &["orig_bytes", "quality"]);
+        let is_right = |line: &str| {
+            line.starts_with("42 ") || line.starts_with("0 ") || !line.ends_with(" clean")
+        };
+        assert!(told.iter().all(|line| is_right(line)), "{distance}: {told:?}");
+        assert_eq!(told.len(), 2, "{distance}: {told:?}");
+    }
+}
+
 #[test]
 fn far_numbers_of_both_sides_make_a_record_suspect() {
     for wire in wires() {
