@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 
 use netsniff_analysis::correlator::Correlator;
+use netsniff_analysis::key::Endpoint;
 use netsniff_analysis::protocol::{
     Conversation, Datagram, Event, Findings, MAX_ODDITIES, ProtocolSet, Resolution, Role,
     SessionContext,
 };
 use netsniff_analysis::reassembly::stream::{GapCause, Piece};
 use netsniff_analysis::record::{
-    Connection, Endpoint, Fact, FieldInfo, Phase, Proto, Record, Value, Visitor,
+    Connection, Fact, FieldInfo, Phase, Proto, Record, Value, Visitor,
 };
 use netsniff_analysis::rows::joins;
 use netsniff_analysis::{Limits, Observer, Options, SortKey, Uid};

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use netsniff_analysis::flow::key::{FlowKey, Side};
 use netsniff_analysis::ingress::Ingress;
-use netsniff_analysis::options::Overlap;
+use netsniff_analysis::key::{FlowKey, Side};
 use netsniff_analysis::protocol::Role;
 use netsniff_analysis::reassembly::fingerprint::Fingerprints;
+use netsniff_analysis::reassembly::piece::Overlap;
 use netsniff_analysis::reassembly::stream::{
     ArrivedSegment, HoleEndings, Piece, ReassemblyContext, Sink, StreamReassembler,
 };

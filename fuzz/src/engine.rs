@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
-use netsniff_analysis::options::Overlap;
 use netsniff_analysis::protocol::ProtocolSet;
+use netsniff_analysis::reassembly::piece::Overlap;
 use netsniff_analysis::record::{FieldInfo, Record, Value, Visitor};
 use netsniff_analysis::rows::{Encode, LOGS, Output, RowSink};
 use netsniff_analysis::{ChecksumMode, Depth, Engine, Limits, Options, SortKey};

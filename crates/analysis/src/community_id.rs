@@ -5,7 +5,7 @@ use core::net::IpAddr;
 
 use sha1::{Digest, Sha1};
 
-use crate::flow::key::{FlowKey, ICMP, ICMPV6, TCP, UDP};
+use crate::key::{FlowKey, ICMP, ICMPV6, TCP, UDP};
 
 /// Version prefix and 28 characters of base 64.
 const LEN: usize = 30;
@@ -82,7 +82,7 @@ fn encode(digest: &[u8; 20]) -> [u8; LEN] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Endpoint;
+    use crate::key::Endpoint;
 
     fn id(source: &str, from: u16, destination: &str, to: u16, protocol: u8) -> CommunityId {
         let end = |text: &str, port| {

@@ -12,9 +12,11 @@
 //! | [`ingress`] | packets to datagrams: time, decoding, fragments, tunnels |
 //! | [`reassembly`] | putting together what the network cut into pieces |
 //! | [`mod@unit`] | [`DecodedDatagram`]: one decoded datagram, what flows are fed with |
+//! | [`key`] | the identity of a flow, and its directions |
 //! | [`flow`] | which packets belong together, and what they amount to |
 //! | [`mod@file`] | bodies that protocols carry |
 //! | [`protocol`] | application protocols: one file each, and the list |
+//! | `locality` | which address is local |
 //! | `naming` | what flows are named by |
 //! | [`correlator`] | records that no flow can tell by itself |
 //! | [`options`] | [`Options`]: choices that change what records say |
@@ -22,8 +24,6 @@
 //! | [`limits`] | [`Limits`]: every capacity and time-out |
 //! | [`weird`] | oddities by name |
 //! | [`checksums`] | counts of checksums by what they say |
-//! | [`statistics`] | counts for the summary |
-//! | [`talkers`] | who talks most, and how long answers take |
 //! | [`community_id`] | a hash of a flow that is equal in other tools |
 
 pub mod checksums;
@@ -35,7 +35,9 @@ pub mod engine;
 pub mod file;
 pub mod flow;
 pub mod ingress;
+pub mod key;
 pub mod limits;
+mod locality;
 pub mod log;
 mod naming;
 pub mod options;
@@ -44,8 +46,6 @@ pub mod reassembly;
 pub mod record;
 pub mod rows;
 pub mod shard;
-pub mod statistics;
-pub mod talkers;
 pub mod uid;
 pub mod unit;
 pub mod weird;

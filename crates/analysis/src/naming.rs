@@ -10,7 +10,7 @@ use netsniff_packet::Anonymizer;
 use netsniff_packet::anonymize::AddressCache;
 
 use crate::community_id::CommunityId;
-use crate::flow::key::FlowKey;
+use crate::key::FlowKey;
 use crate::unit::DecodedDatagram;
 
 /// How flows are named.

@@ -9,6 +9,7 @@ use netsniff_packet::decode::TunnelPorts;
 use crate::depth::Depth;
 use crate::file::{Extract, HashKinds};
 use crate::protocol::ProtocolSet;
+use crate::reassembly::piece::Overlap;
 
 /// Choices that change what records say.
 #[derive(Clone, Debug, Default)]
@@ -39,16 +40,6 @@ pub struct Options {
     /// Flows are named by the pseudonyms of their addresses. The other values of records are mapped
     /// where they are written: [`Anonymous`](crate::record::Anonymous).
     pub anonymizer: Option<Arc<Anonymizer>>,
-}
-
-/// Which bytes count where TCP segments overlap and differ, as long as neither was read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Overlap {
-    /// Those that came first.
-    #[default]
-    First,
-    /// Those that came last.
-    Last,
 }
 
 /// Where the byte before the urgent pointer of TCP is read. The segments don't tell: the receiving

@@ -7,7 +7,7 @@ use netsniff_packet::Timestamp;
 use netsniff_packet::checksum::ChecksumVerdict;
 use netsniff_packet::decode::{Decoded, Ip, Transport};
 
-use crate::flow::key::{FlowKey, Side};
+use crate::key::{FlowKey, Side};
 use crate::uid::Uid;
 
 /// One datagram on its way from decoding to its flow.

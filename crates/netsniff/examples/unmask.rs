@@ -16,8 +16,8 @@ use std::process::ExitCode;
 
 use netsniff_analysis::Uid;
 use netsniff_analysis::community_id::CommunityId;
-use netsniff_analysis::flow::key::FlowKey;
-use netsniff_analysis::record::Endpoint;
+use netsniff_analysis::key::Endpoint;
+use netsniff_analysis::key::FlowKey;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

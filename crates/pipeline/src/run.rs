@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use netsniff_analysis::correlator::JoinStatistics;
 use netsniff_analysis::decoding::{DecodeStage, Intake};
+use netsniff_analysis::flow::statistics::FlowStatistics;
 use netsniff_analysis::ingress::statistics::PacketStatistics;
 use netsniff_analysis::rows::Output;
-use netsniff_analysis::statistics::FlowStatistics;
 use netsniff_analysis::{Engine, Limits, Options};
 use netsniff_output::{Format, Merger, RowBuffer, RowSink};
 use netsniff_packet::{Batch, Progress, Source, Timestamp};

@@ -27,7 +27,7 @@ impl HashKinds {
 
 /// Hashes being computed over the bytes that came so far.
 #[derive(Clone, Debug)]
-pub(super) struct Hashing {
+pub(crate) struct Hashing {
     md5: Option<Md5>,
     sha1: Option<Sha1>,
     sha256: Option<Sha256>,
@@ -46,7 +46,7 @@ pub struct Digests {
 
 impl Hashing {
     /// Hashes of nothing yet; `None` where none are wanted.
-    pub(super) fn new(kinds: HashKinds) -> Option<Box<Self>> {
+    pub(crate) fn new(kinds: HashKinds) -> Option<Box<Self>> {
         (!kinds.is_empty()).then(|| {
             Box::new(Self {
                 md5: kinds.md5.then(Md5::new),
@@ -57,7 +57,7 @@ impl Hashing {
     }
 
     /// Goes on with more bytes.
-    pub(super) fn update(&mut self, data: &[u8]) {
+    pub(crate) fn update(&mut self, data: &[u8]) {
         if let Some(md5) = &mut self.md5 {
             md5.update(data);
         }
@@ -70,7 +70,7 @@ impl Hashing {
     }
 
     /// The hashes of all that came.
-    pub(super) fn finish(self) -> Digests {
+    pub(crate) fn finish(self) -> Digests {
         Digests {
             md5: self.md5.map(|hash| hex(&hash.finalize())),
             sha1: self.sha1.map(|hash| hex(&hash.finalize())),

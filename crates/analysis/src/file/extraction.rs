@@ -43,7 +43,7 @@ pub enum Stored {
 
 /// The content of a file that is still being carried.
 #[derive(Debug)]
-pub(super) struct Outlet {
+pub(crate) struct Outlet {
     name: Box<str>,
     /// Bytes that the file may have.
     limit: u64,
@@ -60,13 +60,13 @@ pub struct Extracted {
 }
 
 impl Outlet {
-    pub(super) fn open(extract: &dyn Extract, name: String, limit: u64) -> Self {
+    pub(crate) fn open(extract: &dyn Extract, name: String, limit: u64) -> Self {
         let extraction = extract.begin(&name);
         Self { name: name.into(), limit, extraction }
     }
 
     /// Hands over the bytes at `offset`, as far as the limit allows.
-    pub(super) fn bytes(&mut self, offset: u64, data: &[u8]) {
+    pub(crate) fn bytes(&mut self, offset: u64, data: &[u8]) {
         let Some(extraction) = &mut self.extraction else { return };
         let room = usize::try_from(self.limit.saturating_sub(offset)).unwrap_or(usize::MAX);
         let data = data.get(..room).unwrap_or(data);
@@ -76,7 +76,7 @@ impl Outlet {
     }
 
     /// Ends a file of `size` bytes, holes among them.
-    pub(super) fn end(mut self, size: u64) -> Extracted {
+    pub(crate) fn end(mut self, size: u64) -> Extracted {
         let is_cut = size > self.limit;
         let size = size.min(self.limit);
         if let Some(extraction) = &mut self.extraction {
@@ -87,7 +87,7 @@ impl Outlet {
     }
 
     /// Bytes that it takes.
-    pub(super) fn heap_bytes(&self) -> usize {
+    pub(crate) fn heap_bytes(&self) -> usize {
         let extraction = self.extraction.as_ref().map_or(0, |it| it.heap_bytes());
         size_of::<Self>() + self.name.len() + extraction
     }
@@ -95,7 +95,7 @@ impl Outlet {
 
 impl Extracted {
     /// Bytes that it holds outside itself.
-    pub(super) fn heap_bytes(&self) -> usize {
+    pub(crate) fn heap_bytes(&self) -> usize {
         self.name.len() + self.extraction.as_ref().map_or(0, |it| it.heap_bytes())
     }
 

@@ -3,13 +3,13 @@
 use netsniff_packet::Timestamp;
 
 use super::kept::Kept;
-use crate::flow::roles;
+use crate::locality;
 use crate::record::{Connection, Interval};
 use crate::uid::Uid;
 
 crate::record! {
     /// One row for each file: the body of a message, an attachment, the content of a data connection.
-    pub(super) struct Files => "files" {
+    pub(crate) struct Files => "files" {
         /// Time of its first bytes.
         ts: Timestamp => "ts", time, Seconds, Plain, Zeek;
         /// Identifier of the file, the same in every log.
@@ -58,6 +58,6 @@ impl Files {
     fn place(&mut self, connection: &Connection) {
         let is_orig = self.is_orig == Some(true);
         let sender = if is_orig { connection.originator } else { connection.responder };
-        self.local_orig = Some(roles::is_local(sender.address));
+        self.local_orig = Some(locality::is_local(sender.address));
     }
 }

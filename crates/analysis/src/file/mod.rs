@@ -1,8 +1,7 @@
-//! Files: bodies that protocols carry, whichever protocol it is.
+//! Files: bodies that protocols carry, whichever protocol it is. `protocol/file_transfer.rs` takes one on its way.
 //!
 //! | module | concern |
 //! |---|---|
-//! | [`transfer`] | one file on its way |
 //! | [`mime`] | what it is, by its first bytes |
 //! | [`pe`] | the headers of programs of Windows |
 //! | [`digest`] | hashes of its content |
@@ -13,15 +12,13 @@
 pub mod digest;
 pub mod extraction;
 mod kept;
-mod log;
+pub(crate) mod log;
 pub mod mime;
 pub mod pe;
 mod pe_log;
-pub mod transfer;
 
 pub use digest::{Digests, HashKinds};
 pub use extraction::{Extract, Extracted, Extraction, Stored};
-pub use transfer::{Carrier, FileTransfer};
 
 use crate::correlator::MakeJoin;
 use crate::record::LogType;

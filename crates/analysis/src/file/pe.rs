@@ -10,7 +10,7 @@ use crate::record::{Seconds, UnsetIfEmpty};
 use crate::uid::Uid;
 
 /// The kind of files that have such headers.
-pub(super) const MIME_TYPE: &str = "application/x-dosexec";
+pub(crate) const MIME_TYPE: &str = "application/x-dosexec";
 
 /// Bytes of headers that are kept. Linkers begin them behind some hundred bytes, and real ones have some ten
 /// sections of 40 bytes.
@@ -27,7 +27,7 @@ const SECTION_HEADER: usize = 40;
 
 /// Headers on their way.
 #[derive(Debug, Default)]
-pub(super) struct Headers {
+pub(crate) struct Headers {
     head: Vec<u8>,
     is_over: bool,
 }
@@ -44,7 +44,7 @@ struct Optional {
 
 impl Headers {
     /// Takes the next bytes of the file, as far as they may be of its headers.
-    pub(super) fn bytes(&mut self, data: &[u8]) {
+    pub(crate) fn bytes(&mut self, data: &[u8]) {
         if self.is_over {
             return;
         }
@@ -55,17 +55,17 @@ impl Headers {
     }
 
     /// Learns that what follows is not the next bytes.
-    pub(super) const fn gap(&mut self) {
+    pub(crate) const fn gap(&mut self) {
         self.is_over = true;
     }
 
     /// Bytes that it holds outside itself.
-    pub(super) const fn heap_bytes(&self) -> usize {
+    pub(crate) const fn heap_bytes(&self) -> usize {
         self.head.capacity()
     }
 
     /// What they tell of the file `id`, if they came.
-    pub(super) fn read(&self, ts: Timestamp, id: Uid) -> Option<Pe> {
+    pub(crate) fn read(&self, ts: Timestamp, id: Uid) -> Option<Pe> {
         let layout = Layout::of(&self.head)?;
         let optional = Optional::read(self.head.get(layout.optional..layout.sections)?);
         let compiled = u32_at(&self.head, layout.file + 8)?;

@@ -10,7 +10,7 @@ use crate::uid::Uid;
 crate::record! {
     /// One row for each file in the format of Windows for programs and libraries (PE) whose header was
     /// seen. The file itself is in the log `files`.
-    pub(super) struct Pe => "pe" {
+    pub(crate) struct Pe => "pe" {
         /// Time of the file's first bytes.
         ts: Timestamp => "ts", time, Seconds, Plain, Zeek;
         /// Identifier of the file, the same in every log.

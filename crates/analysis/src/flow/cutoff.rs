@@ -5,7 +5,7 @@
 use netsniff_packet::decode::{self, Decoded, TcpFlags, Transport, TunnelPorts, tunnel};
 use netsniff_packet::{Packet, Timestamp};
 
-use super::key::FlowKey;
+use crate::key::FlowKey;
 
 /// Flows that are remembered unless told otherwise: a few megabytes. Where more are active, those
 /// that were silent longest are forgotten, and begin anew when they go on; long flows, which the

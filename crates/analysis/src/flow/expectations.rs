@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use hashbrown::HashMap;
 use netsniff_packet::{Address, Timestamp};
 
+use crate::key::Endpoint;
 use crate::limits::Limits;
 use crate::protocol::{Announcement, ExpectedTransfer};
-use crate::record::Endpoint;
 
 /// From where to where a connection will go. The port that it comes from is never known before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,15 +2,16 @@
 //!
 //! | module | concern |
 //! |---|---|
-//! | [`key`] | identity and direction |
 //! | [`table`], [`index`] | look-up |
 //! | [`wheel`] | deadlines |
 //! | [`tracker`] | the flows of one worker, from packet to record |
 //! | [`report`] | a flow as a record |
 //! | [`tcp_report`] | a TCP connection's metrics as a record |
+//! | [`statistics`] | counts for the summary |
+//! | [`talkers`] | who talks most, and how long answers take |
 //! | [`expectations`] | connections that others announced |
 //! | [`history`] | what happened, in letters |
-//! | [`roles`] | which side is likely the server, which address is local |
+//! | [`roles`] | which side is likely the server |
 //! | [`parents`] | which tunnels a flow travelled in |
 //! | [`cutoff`] | which bytes of a flow are worth keeping |
 //! | [`attached`] | what few flows have: tunnels around them, sessions |
@@ -23,12 +24,13 @@ pub mod cutoff;
 pub mod expectations;
 pub mod history;
 pub mod index;
-pub mod key;
 pub mod parents;
 pub mod report;
 pub mod roles;
+pub mod statistics;
 pub mod streams;
 pub mod table;
+pub mod talkers;
 pub mod tcp;
 pub mod tcp_report;
 pub mod tracker;
@@ -41,13 +43,13 @@ use core::time::Duration;
 use netsniff_packet::Timestamp;
 
 use crate::depth::FlowDepth;
+use crate::key::Endpoint;
+use crate::key::{self, FlowKey, Side};
 use crate::limits::Limits;
 use crate::protocol::{ProtocolId, Services};
-use crate::record::Endpoint;
 use crate::uid::Uid;
 use attached::{AppLayer, Attached};
 use history::{History, Letters};
-use key::{FlowKey, Side};
 use tcp::TcpConnection;
 use tcp::metrics::first::First;
 use wheel::Armed;

@@ -4,15 +4,16 @@ use core::time::Duration;
 
 use netsniff_packet::Timestamp;
 
-use super::key::{self, Side};
 use super::parents::Parents;
 use super::tcp::losses::verdict::{ConnectionLoss, LossVerdict, Span};
 use super::tcp::machine::ORIGINATOR;
 use super::tcp::{State, TcpConnection};
-use super::{Flow, TransportState, roles};
+use super::{Flow, TransportState};
 use crate::community_id::CommunityId;
 use crate::depth::Depth;
+use crate::key::{self, Side};
 use crate::limits::Limits;
+use crate::locality;
 use crate::log::conn::{Conn, ConnState, Quality};
 use crate::log::gaps::Gaps;
 use crate::options::ChecksumMode;
@@ -63,8 +64,8 @@ impl Flow {
             orig_bytes: sizes.map(|(orig, _)| orig),
             resp_bytes: sizes.map(|(_, resp)| resp),
             conn_state: self.state(),
-            local_orig: Some(roles::is_local(originator.address)),
-            local_resp: Some(roles::is_local(responder.address)),
+            local_orig: Some(locality::is_local(originator.address)),
+            local_resp: Some(locality::is_local(responder.address)),
             missed_bytes: self.missed_bytes(),
             history: (!history.is_empty()).then_some(history),
             orig_pkts: Some(orig_sent.packets),

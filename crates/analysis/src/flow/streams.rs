@@ -297,8 +297,8 @@ mod tests {
     use super::*;
     use crate::file::HashKinds;
     use crate::limits::Limits;
-    use crate::options::Overlap;
     use crate::reassembly::fingerprint::Fingerprints;
+    use crate::reassembly::piece::Overlap;
     use crate::reassembly::stream::HoleEndings;
 
     /// What the client says, a millisecond from one segment to the next, when it has acknowledged what nobody saw of the

@@ -2,8 +2,8 @@
 
 use super::Flow;
 use super::index::Index;
-use super::key::FlowKey;
 use super::wheel::Entry;
+use crate::key::FlowKey;
 
 /// Flows in one piece of memory; pieces never move, so that growing copies no flow.
 const CHUNK: usize = 16_384;

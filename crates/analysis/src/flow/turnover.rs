@@ -2,7 +2,7 @@
 
 use netsniff_packet::Timestamp;
 
-use super::key::FlowKey;
+use crate::key::FlowKey;
 
 /// A flow that began or ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

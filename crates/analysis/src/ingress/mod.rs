@@ -12,7 +12,7 @@ use netsniff_packet::decode::{self, Decoded, Transport, TunnelPorts, tunnel};
 use netsniff_packet::{Loss, Packet, Timestamp};
 
 use crate::depth::Depth;
-use crate::flow::key::FlowKey;
+use crate::key::FlowKey;
 use crate::limits::Limits;
 use crate::log::Gaps;
 use crate::naming::Naming;

@@ -16,13 +16,14 @@ use netsniff_packet::Timestamp;
 use netsniff_packet::decode::tunnel::TunnelKind;
 use netsniff_packet::decode::{Transport, TunnelPorts, Udp};
 
-use crate::flow::key::{FlowKey, Side, UDP};
 use crate::flow::{roles, silence_of};
+use crate::key::Endpoint;
+use crate::key::{FlowKey, Side, UDP};
 use crate::limits::Limits;
 use crate::log::tunnel::{Tunnel as Row, TunnelAction};
 use crate::naming::Naming;
 use crate::protocol::ProtocolSet;
-use crate::record::{Endpoint, Observer, Phase, Port, SortKey};
+use crate::record::{Observer, Phase, Port, SortKey};
 use crate::uid::Uid;
 use crate::unit::DecodedDatagram;
 

@@ -10,7 +10,8 @@ use super::{
     Bytes, ExpectedTransfer, Findings, GapAction, MissingBytes, Progress, Protocol, Role, Session,
     SessionContext, SideEnd,
 };
-use crate::file::{self, FileTransfer, mime};
+use crate::file::{self, mime};
+use crate::protocol::file_transfer::FileTransfer;
 use crate::record::LogType;
 
 /// Bytes of a data connection of FTP by which its announcer learns what is carried (the buffer of Zeek's

@@ -8,7 +8,7 @@ use netsniff_packet::{Address, Timestamp};
 use super::list::ProtocolId;
 use super::session::Role;
 use crate::file::mime;
-use crate::file::transfer::HEAD;
+use crate::protocol::file_transfer::HEAD;
 use crate::uid::Uid;
 
 /// A connection that will come.

@@ -6,6 +6,7 @@
 //! | `session` | what a protocol makes of a conversation |
 //! | `conversation` | from the pieces of two streams to the calls of a session |
 //! | `detection` | which protocol is spoken |
+//! | `file_transfer` | one file on its way, in whichever protocol |
 //! | `expected` | connections that one session announces to another |
 //! | `findings` | records and oddities on their way to the logs |
 //! | `line` | lines of protocols that are text |
@@ -28,6 +29,7 @@ mod dhcpv6;
 mod dns;
 mod dtls;
 mod expected;
+mod file_transfer;
 mod findings;
 mod ftp;
 mod http;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use netsniff_packet::Timestamp;
 
 use super::stream::ArrivedSegment;
-use crate::options::Overlap;
+use crate::reassembly::piece::Overlap;
 
 /// Bytes that a segment takes besides its own.
 const PER_SEGMENT: usize = size_of::<Segment>() + 16;

@@ -6,12 +6,12 @@
 //! | [`stream`] | TCP segments to streams |
 //! | `fingerprint` | what tells whether bytes that are gone were the same |
 //! | `holding` | what of a stream waits behind holes |
-//! | `piece` | what goes into a stream and comes out |
+//! | [`piece`] | what goes into a stream and comes out |
 //! | `recent` | what was handed on last of a stream |
 
 pub mod fingerprint;
 pub mod fragments;
 mod holding;
-mod piece;
+pub mod piece;
 mod recent;
 pub mod stream;

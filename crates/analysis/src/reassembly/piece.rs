@@ -4,7 +4,16 @@ use netsniff_packet::Timestamp;
 
 use super::fingerprint::Fingerprints;
 use crate::limits::Limits;
-use crate::options::Overlap;
+
+/// Which bytes count where TCP segments overlap and differ, as long as neither was read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overlap {
+    /// Those that came first.
+    #[default]
+    First,
+    /// Those that came last.
+    Last,
+}
 
 /// A piece of a stream, in the order in which the application wrote it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,17 +6,8 @@ use core::slice::Iter;
 use netsniff_packet::{Address, Timestamp};
 
 use super::{FieldInfo, IntoValue, Origin, Port, Visitor};
+use crate::key::Endpoint;
 use crate::uid::Uid;
-
-/// One end of a flow: an address with its port. For ICMP the "port" is the type, or the type of
-/// the answer, or the code, as Zeek has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Endpoint {
-    /// IP address of the host.
-    pub address: Address,
-    /// Port; of ICMP the type and code, as in Zeek.
-    pub port: u16,
-}
 
 crate::words! {
     /// The transport protocol of a connection, in Zeek's words.

@@ -13,7 +13,7 @@ mod row;
 mod value;
 
 pub use anonymous::{Anonymous, RecordAnonymizer};
-pub use connection::{Connection, Endpoint, Proto};
+pub use connection::{Connection, Proto};
 pub use order::{Observer, Phase, SortKey};
 pub use registry::Registry;
 pub use row::{BegunRow, Columns, Fact, LastColumns, Row, RowEnd, WholeRow};

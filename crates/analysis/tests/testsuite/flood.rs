@@ -4,8 +4,8 @@ use crate::support;
 use core::net::{IpAddr, Ipv4Addr};
 
 use crate::support::analyse;
+use netsniff_analysis::flow::statistics::Ending;
 use netsniff_analysis::record::{FieldInfo, Value, Visitor};
-use netsniff_analysis::statistics::Ending;
 use netsniff_analysis::{Engine, Limits, Observer, Options, Record, SortKey};
 use netsniff_packet::wire::tcp::TcpHeader;
 use netsniff_packet::{Packet, Timestamp};

@@ -2,7 +2,8 @@
 //! and the rows that come out must be those of the exchange.
 
 use crate::support::wire::{ACK, Client, FIN_ACK, Logs, Part, RST_ACK, SYN, SYN_ACK, Server, Wire};
-use netsniff_analysis::options::{Overlap, Urgent};
+use netsniff_analysis::options::Urgent;
+use netsniff_analysis::reassembly::piece::Overlap;
 use netsniff_packet::decode::TcpFlags;
 
 const REQUEST: &[u8] =

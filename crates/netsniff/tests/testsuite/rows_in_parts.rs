@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use netsniff_analysis::Uid;
+use netsniff_analysis::key::Endpoint;
 use netsniff_analysis::record::{
-    BegunRow, Columns, Connection, Endpoint, LastColumns, Port, Proto, Record, RecordAnonymizer,
-    WholeRow,
+    BegunRow, Columns, Connection, LastColumns, Port, Proto, Record, RecordAnonymizer, WholeRow,
 };
 use netsniff_analysis::rows::Encode as _;
 use netsniff_output::Format;

@@ -8,8 +8,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use netsniff_analysis::flow::key::FlowKey;
 use netsniff_analysis::flow::turnover::{FlowEvent, FlowEventKind};
+use netsniff_analysis::key::FlowKey;
 use netsniff_packet::Timestamp;
 
 /// Flows of all rings that are remembered: some 50 MiB. With more at a time nobody can tell any more.
@@ -118,7 +118,7 @@ impl Ring {
 mod tests {
     use std::net::{IpAddr, Ipv4Addr};
 
-    use netsniff_analysis::record::Endpoint;
+    use netsniff_analysis::key::Endpoint;
 
     use super::*;
 

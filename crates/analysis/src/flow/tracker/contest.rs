@@ -5,10 +5,10 @@ use super::FlowTracker;
 use crate::depth::Depth;
 use crate::flow::attached::AppLayer;
 use crate::flow::history::{History, Letters};
-use crate::flow::key::Side;
 use crate::flow::tcp::machine::{ORIGINATOR, SegmentContext};
 use crate::flow::tcp::{Claimed, Segment, TcpConnection};
 use crate::flow::{Flow, SentTotals, TransportState};
+use crate::key::Side;
 use crate::limits::Limits;
 use crate::weird::Weirds;
 

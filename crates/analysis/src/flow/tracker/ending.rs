@@ -6,11 +6,11 @@ use netsniff_packet::decode::{TcpFlags, Transport};
 use super::findings::report;
 use super::{FINISH_STEPS, FlowTracker, GROUP, packet_key, timer_key};
 use crate::flow::report::Knowledge;
+use crate::flow::statistics::Ending;
 use crate::flow::table::FlowTable;
 use crate::flow::turnover::FlowEventKind;
 use crate::flow::wheel::{self, Wheel};
 use crate::record::{Observer, Phase, SortKey};
-use crate::statistics::Ending;
 use crate::unit::{CaptureHole, DecodedDatagram, HoleKind};
 
 /// Bytes for one more flow, with all that finds it again.

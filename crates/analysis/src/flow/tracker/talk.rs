@@ -11,20 +11,22 @@ use super::{FlowTracker, Lookup};
 use crate::file::HashKinds;
 use crate::flow::attached::{AppLayer, Attached};
 use crate::flow::expectations::{Expectations, Route};
-use crate::flow::key::Side;
 use crate::flow::streams::{SegmentPayload, StreamContext, StreamSegment, Streams};
 use crate::flow::tcp::machine::SegmentOutcome;
 use crate::flow::tcp::{Segment, TcpConnection};
 use crate::flow::{Flow, TransportState};
+use crate::key::Endpoint;
+use crate::key::Side;
 use crate::limits::Limits;
-use crate::options::{Options, Overlap, Urgent};
+use crate::options::{Options, Urgent};
 use crate::protocol::{
     Conversation, Datagram, Findings, MAX_ODDITIES, ProtocolId, ProtocolSet, Role, Session,
     SessionContext,
 };
 use crate::reassembly::fingerprint::Fingerprints;
+use crate::reassembly::piece::Overlap;
 use crate::reassembly::stream::{HoleEndings, ReassemblyContext};
-use crate::record::{Connection, Endpoint};
+use crate::record::Connection;
 
 /// What the conversations of all flows share.
 #[derive(Debug)]

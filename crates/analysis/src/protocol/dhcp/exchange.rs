@@ -5,8 +5,9 @@ use core::net::{IpAddr, Ipv4Addr};
 use super::log::Dhcp;
 use super::message::DhcpMessage;
 use crate::correlator::exchanges::{ExchangeProgress, MessageExchange, learn};
+use crate::key::Endpoint;
 use crate::protocol::Role;
-use crate::record::{Connection, Endpoint};
+use crate::record::Connection;
 
 /// The messages with one transaction identifier.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Datagrams of DTLS: records, RFC 6347 section 4.1 and RFC 9147 section 4.
 
 use super::fragments::{Fragment, FragmentedMessage as Fragmented};
-use crate::file;
+use crate::protocol::file_transfer;
 use crate::protocol::findings::Findings;
 use crate::protocol::session::{Datagram, Session};
 use crate::protocol::tls::fingerprint::Carrier;
@@ -44,7 +44,7 @@ enum Stop {
 
 impl DtlsSession {
     /// Nothing was said yet.
-    pub(super) fn new(files: Option<file::Carrier>) -> Self {
+    pub(super) fn new(files: Option<file_transfer::Carrier>) -> Self {
         Self {
             negotiation: Negotiation::new(Carrier::Dtls, files),
             messages: Default::default(),

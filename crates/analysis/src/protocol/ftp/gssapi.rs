@@ -3,7 +3,7 @@
 
 use netsniff_packet::Timestamp;
 
-use crate::file::Carrier;
+use crate::protocol::file_transfer::Carrier;
 use crate::protocol::{Bytes, Findings, Progress, Role, Session, base64, tls};
 
 /// What a reply has before its token.

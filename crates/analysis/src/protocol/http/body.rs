@@ -6,7 +6,7 @@ use super::coding::{BLOCK, Budget, Decoded, Decoder};
 use super::exchanges::Exchanges;
 use super::framing::{Framing, Range};
 use super::multipart::Multipart;
-use crate::file::{Carrier, FileTransfer};
+use crate::protocol::file_transfer::{Carrier, FileTransfer};
 use crate::protocol::mime::{Field, Part, Visitor};
 use crate::protocol::{Findings, Role, SessionContext};
 use crate::weird::Detail;

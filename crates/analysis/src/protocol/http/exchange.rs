@@ -4,9 +4,9 @@ use netsniff_packet::Timestamp;
 
 use super::log::Http;
 use super::start_line::StatusLine;
-use crate::file::FileTransfer;
 use crate::protocol::base64;
 use crate::protocol::dns::answers::Following;
+use crate::protocol::file_transfer::FileTransfer;
 use crate::protocol::mime::Field;
 use crate::protocol::{Findings, Role};
 use crate::record::UnsetIfEmpty;

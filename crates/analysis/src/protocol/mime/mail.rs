@@ -3,7 +3,7 @@
 use netsniff_packet::Timestamp;
 
 use super::{Field, LineEnd, MimeMessage, Part, Visitor};
-use crate::file::{Carrier, FileTransfer};
+use crate::protocol::file_transfer::{Carrier, FileTransfer};
 use crate::protocol::{Findings, Role};
 use crate::uid::Uid;
 use crate::weird::Detail;

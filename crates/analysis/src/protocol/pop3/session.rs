@@ -6,7 +6,7 @@ use netsniff_packet::Timestamp;
 
 use super::command::Pop3Command;
 use super::summary::Summary;
-use crate::file::Carrier;
+use crate::protocol::file_transfer::Carrier;
 use crate::protocol::line::{self, Line, LineEnd, Pieces};
 use crate::protocol::mime::Mail;
 use crate::protocol::mime::mail::{Numbers, Origin};

@@ -5,7 +5,7 @@ use netsniff_packet::Timestamp;
 
 use super::command::LastChunk;
 use super::transactions::Transactions;
-use crate::file::Carrier;
+use crate::protocol::file_transfer::Carrier;
 use crate::protocol::line::{self, LONGEST, LineEnd};
 use crate::protocol::mime::mail::{Numbers, Origin};
 use crate::protocol::mime::{Field, Mail};

@@ -142,7 +142,8 @@ impl Join for Proxies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Endpoint, FieldInfo, Proto, Row, Value, Visitor};
+    use crate::key::Endpoint;
+    use crate::record::{FieldInfo, Proto, Row, Value, Visitor};
 
     /// Time and action of a row, in seconds and Zeek's words.
     #[derive(Default)]

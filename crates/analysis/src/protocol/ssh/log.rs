@@ -2,7 +2,7 @@
 
 use netsniff_packet::Timestamp;
 
-use crate::flow::roles::is_local;
+use crate::locality::is_local;
 use crate::record::Connection;
 
 crate::words! {

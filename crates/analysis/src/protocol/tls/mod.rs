@@ -40,6 +40,7 @@ use super::detection::{Detection, Heads};
 use super::session::{Session, SessionContext};
 use crate::correlator::MakeJoin;
 use crate::file;
+use crate::protocol::file_transfer;
 use crate::record::LogType;
 use certificates::Certificates;
 use session::TlsSession;
@@ -59,7 +60,7 @@ const CLIENT_HELLO: u8 = 1;
 const SERVER_HELLO: u8 = 2;
 
 /// A session within another protocol, in a flow that carries these files.
-pub(super) fn session(files: file::Carrier) -> Box<dyn Session> {
+pub(super) fn session(files: file_transfer::Carrier) -> Box<dyn Session> {
     Box::new(TlsSession::new(Some(files)))
 }
 

@@ -9,7 +9,7 @@ use super::reader::Reader;
 use super::record::{
     ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, HEADER_LEN, HEARTBEAT, Kind, Layer,
 };
-use crate::file;
+use crate::protocol::file_transfer;
 use crate::protocol::findings::Findings;
 use crate::protocol::session::{Bytes, GapAction, MissingBytes, Progress, Role, Session};
 
@@ -39,7 +39,7 @@ pub(super) struct TlsSession {
 
 impl TlsSession {
     /// Nothing was said yet, in a flow that carries files if they are wanted.
-    pub(super) fn new(files: Option<file::Carrier>) -> Self {
+    pub(super) fn new(files: Option<file_transfer::Carrier>) -> Self {
         Self {
             negotiation: Negotiation::new(Carrier::Tcp, files),
             layer: Layer::default(),

@@ -8,10 +8,11 @@ use super::certificate::Presented;
 use super::hello::tests::{alpn, client, retry, server, server_name, vector16};
 use super::record::HANDSHAKE;
 use super::*;
+use crate::key::Endpoint;
 use crate::limits::Limits;
 use crate::protocol::findings::{Finding, Findings};
 use crate::protocol::session::{Bytes, Progress, Role};
-use crate::record::{Connection, Endpoint, FieldInfo, Proto, Record, Value, Visitor, WholeRow};
+use crate::record::{Connection, FieldInfo, Proto, Record, Value, Visitor, WholeRow};
 use crate::uid::Uid;
 
 pub(in crate::protocol) fn message(kind: u8, body: &[u8]) -> Vec<u8> {

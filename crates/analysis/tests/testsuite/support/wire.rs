@@ -4,7 +4,8 @@
 use core::net::IpAddr;
 
 use netsniff_analysis::file::HashKinds;
-use netsniff_analysis::options::{Overlap, Urgent};
+use netsniff_analysis::options::Urgent;
+use netsniff_analysis::reassembly::piece::Overlap;
 use netsniff_analysis::{Limits, Options};
 use netsniff_packet::decode::TcpFlags;
 use netsniff_packet::wire::tcp::TcpHeader;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use netsniff_analysis::file::HashKinds;
-use netsniff_analysis::options::{Overlap, Urgent};
+use netsniff_analysis::options::Urgent;
 use netsniff_analysis::protocol::ProtocolSet;
+use netsniff_analysis::reassembly::piece::Overlap;
 use netsniff_analysis::{ChecksumMode, Limits, Options};
 use netsniff_console::UsageError;
 use netsniff_console::paths::is_stdin;

@@ -3,8 +3,8 @@
 
 use std::net::IpAddr;
 
-use netsniff_analysis::record::Endpoint;
-use netsniff_analysis::talkers::{Connection as TopConnection, Traffic};
+use netsniff_analysis::flow::talkers::{Connection as TopConnection, Traffic};
+use netsniff_analysis::key::Endpoint;
 use netsniff_packet::Address;
 use netsniff_packet::filter::Filter;
 use netsniff_pcapfile::{Format, Interface, Reader};

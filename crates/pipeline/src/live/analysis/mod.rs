@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use netsniff_analysis::decoding::Intake;
+use netsniff_analysis::flow::statistics::FlowStatistics;
 use netsniff_analysis::flow::turnover::FlowEvent;
 use netsniff_analysis::ingress::Unparsed;
 use netsniff_analysis::ingress::statistics::PacketStatistics;
 use netsniff_analysis::rows::{Collector, TakeComplete};
-use netsniff_analysis::statistics::FlowStatistics;
 use netsniff_analysis::{Engine, SortKey};
 use netsniff_capture::counters::Occupancy;
 use netsniff_output::{Format, HandedOver, RowBuffer, RowProducer};

@@ -1,7 +1,8 @@
 //! The rule, case by case, and the bounds.
 
 use super::*;
-use crate::record::{Endpoint, Proto};
+use crate::key::Endpoint;
+use crate::record::Proto;
 
 const CLIENT: u8 = 1;
 const SERVER: u8 = 80;

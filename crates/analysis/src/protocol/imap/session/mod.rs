@@ -9,7 +9,7 @@ use netsniff_packet::Timestamp;
 
 use super::command::{ImapCommand, argument, literal};
 use super::mailboxes::Mailboxes;
-use crate::file::Carrier;
+use crate::protocol::file_transfer::Carrier;
 use crate::protocol::line::{self, Line, LineEnd, Pieces};
 use crate::protocol::mime::mail::Numbers;
 use crate::protocol::sasl::Sasl;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Negotiation, Sender, Unreadable};
-use crate::file::FileTransfer;
+use crate::protocol::file_transfer::FileTransfer;
 use crate::protocol::findings::Findings;
 use crate::protocol::tls::certificate::Presented;
 use crate::protocol::tls::reader::Reader;

@@ -14,7 +14,7 @@ use super::hello::{ClientHello, PRE_SHARED_KEY, SESSION_TICKET, ServerHello, Ssl
 use super::names::{self, DTLS10, DTLS12, SSL2, SSL3, TLS10, TLS11, TLS12, TLS13};
 use super::reader::Reader;
 use super::ssl_log::Ssl;
-use crate::file;
+use crate::protocol::file_transfer;
 use crate::protocol::findings::Findings;
 use crate::protocol::session::Role;
 
@@ -29,7 +29,7 @@ pub(in crate::protocol) type Unreadable = &'static str;
 pub(in crate::protocol) struct Negotiation {
     carrier: Carrier,
     /// The flow as a carrier of files, if these are wanted.
-    files: Option<file::Carrier>,
+    files: Option<file_transfer::Carrier>,
     /// Replies of OCSP that came.
     staples: u64,
     /// The row, which is told once.
@@ -63,7 +63,10 @@ pub(in crate::protocol) struct Sender {
 
 impl Negotiation {
     /// Nothing was said yet, in a flow that carries files if they are wanted.
-    pub(in crate::protocol) fn new(carrier: Carrier, files: Option<file::Carrier>) -> Self {
+    pub(in crate::protocol) fn new(
+        carrier: Carrier,
+        files: Option<file_transfer::Carrier>,
+    ) -> Self {
         Self {
             carrier,
             files,

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::*;
-use crate::options::Overlap;
+use crate::reassembly::piece::Overlap;
 
 mod copies;
 mod urgent;

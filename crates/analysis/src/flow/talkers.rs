@@ -6,9 +6,10 @@ use netsniff_packet::{Address, Timestamp};
 
 use crate::flow::Flow;
 use crate::flow::report::proto;
+use crate::key::Endpoint;
 use crate::log::conn::ConnState;
 use crate::protocol::Services;
-use crate::record::{Endpoint, Proto};
+use crate::record::Proto;
 use crate::uid::Uid;
 
 /// Addresses of which counts are kept; twice as many for a while.

@@ -8,6 +8,7 @@ use netsniff_packet::checksum::ChecksumVerdict;
 use crate::checksums::{Checked, Verdicts};
 use crate::depth::{Depth, PacketsByDepth};
 use crate::flow::report::proto;
+use crate::flow::talkers::Talkers;
 use crate::flow::tcp::losses::stream::RecoveredHoles;
 use crate::flow::{Flow, TransportState};
 use crate::limits::Limits;
@@ -16,7 +17,6 @@ use crate::log::conn::{ConnState, Quality};
 use crate::protocol::PROTOCOLS;
 use crate::reassembly::stream::HoleEndings;
 use crate::record::Proto;
-use crate::talkers::Talkers;
 
 /// Why a flow ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,8 +3,6 @@
 use netsniff_packet::Address;
 use netsniff_packet::decode::{Icmp, Ip, Transport};
 
-use crate::record::Endpoint;
-
 /// ICMP's protocol number.
 pub const ICMP: u8 = 1;
 /// TCP's protocol number.
@@ -13,6 +11,16 @@ pub const TCP: u8 = 6;
 pub const UDP: u8 = 17;
 /// ICMPv6's protocol number.
 pub const ICMPV6: u8 = 58;
+
+/// One end of a flow: an address with its port. For ICMP the "port" is the type, or the type of
+/// the answer, or the code, as Zeek has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Endpoint {
+    /// IP address of the host.
+    pub address: Address,
+    /// Port; of ICMP the type and code, as in Zeek.
+    pub port: u16,
+}
 
 /// Which end of its key a packet comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

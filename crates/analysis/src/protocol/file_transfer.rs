@@ -2,12 +2,12 @@
 
 use netsniff_packet::Timestamp;
 
-use super::digest::{Digests, HashKinds, Hashing};
-use super::extraction::Outlet;
-use super::log::Files;
-use super::mime;
-use super::pe;
-use crate::protocol::{Findings, Role, SessionContext, ocsp};
+use super::{Findings, Role, SessionContext, ocsp};
+use crate::file::digest::{Digests, HashKinds, Hashing};
+use crate::file::extraction::Outlet;
+use crate::file::log::Files;
+use crate::file::mime;
+use crate::file::pe;
 use crate::record::Interval;
 use crate::uid::Uid;
 
@@ -21,7 +21,7 @@ const MAX_HOLES: usize = 256;
 
 /// The flow that carries files, as sessions keep it.
 #[derive(Clone, Copy, Debug)]
-pub struct Carrier {
+pub(crate) struct Carrier {
     name: u128,
     hashes: HashKinds,
     /// Bytes of a file that may be extracted.
@@ -49,7 +49,7 @@ impl Carrier {
     /// Files that may have rows in a flow that carried so many bytes: a small body may hold any number of
     /// parts behind its compression.
     #[must_use]
-    pub fn rows(&self, carried: u64) -> u64 {
+    pub(crate) fn rows(&self, carried: u64) -> u64 {
         let paid = carried.checked_div(self.bytes_per_file).unwrap_or(u64::MAX);
         self.small_files.saturating_add(paid).min(self.files)
     }
@@ -60,7 +60,7 @@ impl Carrier {
 /// Give it the bytes in order, tell the gaps, and end it: then it becomes a row of the log `files`.
 /// A file of which nothing came, not even a gap, has no row, as in Zeek.
 #[derive(Debug)]
-pub struct FileTransfer {
+pub(crate) struct FileTransfer {
     fuid: Uid,
     source: &'static str,
     from: Role,
@@ -96,7 +96,7 @@ impl FileTransfer {
     /// The `number`th file of a flow that `source` carries (the protocol in Zeek's words, as
     /// `HTTP`), sent by one side. No two files of a flow may have the same source and number.
     #[must_use]
-    pub fn begin(
+    pub(crate) fn begin(
         carrier: impl Into<Carrier>,
         number: u64,
         from: Role,
@@ -131,75 +131,64 @@ impl FileTransfer {
 
     /// The file's name in the logs.
     #[must_use]
-    pub const fn fuid(&self) -> Uid {
+    pub(crate) const fn fuid(&self) -> Uid {
         self.fuid
     }
 
     /// Whether something of it came.
     #[must_use]
-    pub const fn has_begun(&self) -> bool {
+    pub(crate) const fn has_begun(&self) -> bool {
         self.begun.is_some()
-    }
-
-    /// How many bytes of it came.
-    #[must_use]
-    pub const fn seen_bytes(&self) -> u64 {
-        self.seen
     }
 
     /// Its kind by its first bytes; `None` also as long as they are too few to tell. Call
     /// [`Self::report`] first where the file is complete.
     #[must_use]
-    pub const fn mime_type(&self) -> Option<&'static str> {
+    pub(crate) const fn mime_type(&self) -> Option<&'static str> {
         self.mime_type
     }
 
     /// Whether its first bytes were looked at, whatever they told.
     #[must_use]
-    pub const fn is_reported(&self) -> bool {
+    pub(crate) const fn is_reported(&self) -> bool {
         self.is_told
     }
 
     /// The name that it came with.
     #[must_use]
-    pub fn filename(&self) -> Option<&[u8]> {
+    pub(crate) fn filename(&self) -> Option<&[u8]> {
         self.filename.as_deref()
     }
 
     /// Sets the name that it came with.
-    pub fn set_filename(&mut self, name: &[u8]) {
+    pub(crate) fn set_filename(&mut self, name: &[u8]) {
         self.filename = Some(name.into());
     }
 
     /// Sets how many bytes it will have.
-    pub const fn set_total(&mut self, total: u64) {
+    pub(crate) const fn set_total(&mut self, total: u64) {
         self.total = Some(total);
     }
 
     /// Learns how many bytes something said it has that does not count. It is told where it holds.
-    pub fn confirm_total(&mut self, claimed: u64) {
+    pub(crate) fn confirm_total(&mut self, claimed: u64) {
         if self.missing == 0 && self.seen == claimed {
             self.total.get_or_insert(claimed);
         }
     }
 
     /// Learns that what follows is not known: hashes tell nothing then.
-    pub fn cut(&mut self) {
+    pub(crate) fn cut(&mut self) {
         self.hashing = None;
     }
 
     /// Sets its depth, as the protocol counts it: the request's number, the level of MIME.
-    pub const fn set_depth(&mut self, depth: u32) {
+    pub(crate) const fn set_depth(&mut self, depth: u32) {
         self.depth = depth;
     }
 
-    /// Sets the file that it was taken out of.
-    pub const fn set_parent(&mut self, parent: Uid) {
-        self.parent = Some(parent);
-    }
-
     /// Takes its next bytes.
-    pub fn bytes(&mut self, time: Timestamp, data: &[u8], found: &Findings) {
+    pub(crate) fn bytes(&mut self, time: Timestamp, data: &[u8], found: &Findings) {
         if data.is_empty() {
             return;
         }
@@ -232,7 +221,7 @@ impl FileTransfer {
     }
 
     /// Takes bytes that stand at a place in it, in any order.
-    pub fn bytes_at(&mut self, time: Timestamp, at: u64, data: &[u8], found: &Findings) {
+    pub(crate) fn bytes_at(&mut self, time: Timestamp, at: u64, data: &[u8], found: &Findings) {
         let size = self.size();
         let known = usize::try_from(size.saturating_sub(at)).unwrap_or(usize::MAX).min(data.len());
         if known > 0 {
@@ -268,7 +257,7 @@ impl FileTransfer {
 
     /// Whether all came that the protocol told of.
     #[must_use]
-    pub fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.missing == 0 && self.total.is_some_and(|total| total <= self.seen)
     }
 
@@ -292,7 +281,7 @@ impl FileTransfer {
     }
 
     /// Learns that so many of its bytes are missing here. Its hashes tell nothing then.
-    pub fn gap(&mut self, time: Timestamp, len: u64) {
+    pub(crate) fn gap(&mut self, time: Timestamp, len: u64) {
         self.begun.get_or_insert(time);
         self.last = time;
         self.missing = self.missing.saturating_add(len);
@@ -305,7 +294,7 @@ impl FileTransfer {
     }
 
     /// Tells its kind by what came so far.
-    pub fn report(&mut self) {
+    pub(crate) fn report(&mut self) {
         if !self.is_told {
             self.is_told = true;
             self.mime_type = mime::of(&self.head);
@@ -325,13 +314,13 @@ impl FileTransfer {
     }
 
     /// Notes that its end was not seen.
-    pub const fn set_timed_out(&mut self) {
+    pub(crate) const fn set_timed_out(&mut self) {
         self.has_timed_out = true;
     }
 
     /// Bytes that it holds outside itself.
     #[must_use]
-    pub fn heap_bytes(&self) -> usize {
+    pub(crate) fn heap_bytes(&self) -> usize {
         self.head.capacity()
             + self.reply.as_ref().map_or(0, Vec::capacity)
             + self.filename.as_ref().map_or(0, |name| name.len())
@@ -351,7 +340,7 @@ impl FileTransfer {
     }
 
     /// Ends it, which makes its row.
-    pub fn end(mut self, found: &mut Findings) {
+    pub(crate) fn end(mut self, found: &mut Findings) {
         self.report();
         let Some(begun) = self.begun else { return };
         if let Some(reply) = self.reply.take() {
