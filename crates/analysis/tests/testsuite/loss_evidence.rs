@@ -346,20 +346,27 @@ fn a_byte_that_passes_for_a_keep_alive_is_reported_like_others() {
     assert_eq!(judged(&wire).0, ["F data network_before 100 101"]);
 }
 
-/// What the handshake took tells of hosts that were slow.
+/// What the handshake took tells of hosts that were slow, and a few segments of queues that were full.
 #[test]
-fn an_answer_is_too_soon_only_beside_what_was_measured_with_data() {
-    for (measured, expected) in [(None, "network_before"), (Some(40), "capture")] {
+fn an_answer_is_too_soon_only_beside_what_was_measured_with_much_data() {
+    for (measured, expected) in [
+        (0, "network_before clean"),
+        (1, "network_before suspect"),
+        (7, "network_before suspect"),
+        (8, "capture touched"),
+    ] {
         let mut wire = Wire::over_v6(80);
         wire.syn(Client, SYN, b"").pass(9).syn(Server, SYN_ACK, b"").pass(40).acks(Client).pass(10);
-        if let Some(millis) = measured {
-            wire.sends(Server, [1; 100]).pass(millis).acks(Client).pass(10);
+        for _ in 0..measured {
+            wire.sends(Server, [1; 100]).pass(40).acks(Client).pass(10);
         }
         let (lost, before) = (wire.next(Server), wire.part(Client));
         wire.hides(Server, &[2; 100]).sends(Server, [3; 100]).pass(1).put(Client, &before);
         wire.pass(200).data_at(Server, lost, &[2; 100]).acks(Client);
         wire.ends(Client).ends(Server);
-        let causes = wire.logs().lines("gaps", &["cause"]);
-        assert_eq!(causes, [expected], "{measured:?}");
+        let logs = wire.logs();
+        let [cause, quality] = [("gaps", "cause"), ("conn", "quality")]
+            .map(|(log, column)| logs.lines(log, &[column]).remove(0));
+        assert_eq!(format!("{cause} {quality}"), expected, "{measured}");
     }
 }

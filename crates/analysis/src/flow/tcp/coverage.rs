@@ -111,6 +111,15 @@ impl<T: Copy> Coverage<T> {
         *self = Self::up_to(top);
     }
 
+    /// All positions are higher by so many numbers.
+    pub fn move_by(&mut self, by: i64) {
+        self.top = self.top.saturating_add(by);
+        for hole in self.holes_mut() {
+            hole.low = hole.low.saturating_add(by);
+            hole.high = hole.high.saturating_add(by);
+        }
+    }
+
     /// Positions from the top up to `position` count as seen.
     #[inline]
     pub fn extend(&mut self, position: i64) {

@@ -16,12 +16,20 @@ impl TcpConnection {
     pub(super) fn begin_endpoint(&mut self, segment: &Segment<'_>, end: u32, weirds: &mut Weirds) {
         let peer = self.ends[1 - segment.from].state;
         let sender = &mut self.ends[segment.from];
+        let known = (self.seen & (1 << segment.from) != 0).then_some(sender.start);
         let sequence = segment.tcp.sequence;
         let syn = segment.has(TcpFlags::SYN);
         match sender.state {
             State::Inactive if syn => sender.begin(sequence, end),
             // Numbered as though there had been a SYN, and so that this is no repetition.
-            State::Inactive => sender.begin(sequence.wrapping_sub(1), sequence),
+            State::Inactive => {
+                sender.begin(sequence.wrapping_sub(1), sequence);
+                // What it said before stands at other positions now.
+                let moved = known.map_or(0, |start| sequence::delta(start, sender.start));
+                if moved != 0 {
+                    self.metrics.move_positions(segment.from, moved.into());
+                }
+            }
             State::SynSent | State::SynAckSent if syn && sequence != sender.start => {
                 weirds.add("SYN_seq_jump");
                 sender.begin(sequence, end);

@@ -35,6 +35,10 @@ use stream::StreamLosses;
 /// may have more than it tells.
 const FULL_SACK: u8 = 3;
 
+/// Round trips that are measured until the shortest of them tells how soon an answer can come. Those of the first
+/// segments may all have waited in the same queue.
+const SURE: u32 = 8;
+
 /// Where a segment stands in both streams, counted on past the wrap of sequence numbers: the SYN
 /// is 0 and the first byte of data is 1.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +84,8 @@ pub struct Path {
     pub least_answer: Option<u64>,
     /// The same as data tells it: that of the handshake waits for more than the network.
     pub least_measured: Option<u64>,
+    /// Whether so many round trips were measured that the shortest of them is one without a wait.
+    pub is_least_sure: bool,
     /// A hole that ends sooner may be reordering.
     pub reorder: u64,
     /// The round trip, where the handshake tells it.
@@ -123,6 +129,7 @@ impl Path {
         Self {
             least_answer: handshake.least_answer(seen.from, &sender.rtt),
             least_measured: handshake.least_measured(seen.from, &sender.rtt),
+            is_least_sure: sender.rtt.count >= SURE,
             reorder: handshake.recovery().reorder,
             rtt: handshake.rtt(),
             repair: handshake.repair(1 - (seen.from & 1), &sender.rtt, &receiver.rtt),
@@ -241,6 +248,14 @@ impl Ledger {
     pub(super) fn begin_anew(&mut self, from: usize) {
         if let Some(losses) = &mut self.0 {
             losses.streams[from & 1].begin_anew();
+        }
+    }
+
+    /// Positions in a stream are higher by so many numbers than they were, since it begins elsewhere.
+    #[cold]
+    pub(super) fn move_positions(&mut self, from: usize, by: i64) {
+        if let Some(losses) = &mut self.0 {
+            losses.streams[from & 1].move_positions(by);
         }
     }
 

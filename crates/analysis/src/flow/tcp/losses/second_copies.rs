@@ -79,7 +79,11 @@ impl SecondCopy {
             }
         }
         let least = path.least_measured.unwrap_or(0);
-        Before::another_if(!self.has_step && !is_past(self.at, time, least))
+        match !self.has_step && !is_past(self.at, time, least) {
+            true if path.is_least_sure => Before::Another,
+            true => Before::Perhaps,
+            false => Before::Nothing,
+        }
     }
 }
 
@@ -88,6 +92,8 @@ impl SecondCopy {
 enum Before {
     /// It had an earlier copy.
     Another,
+    /// It had one, unless its answers are sooner than those that were measured so far.
+    Perhaps,
     /// Nothing, as far as it told.
     Nothing,
     /// The next acknowledgement tells.
@@ -298,7 +304,7 @@ impl StreamLosses {
             let before =
                 if is_told_apart { Before::Nothing } else { copy.before(position, time, path) };
             match before {
-                Before::Another => {}
+                Before::Another | Before::Perhaps => {}
                 Before::Nothing => return false,
                 Before::NotYetKnown => {
                     copy.has_step = true;
@@ -315,7 +321,9 @@ impl StreamLosses {
                     }
             };
             let Some(at) = self.gaps.iter().rposition(is_it) else { return false };
-            if copy.fills {
+            if before == Before::Perhaps {
+                self.gaps[at].is_assumed = true;
+            } else if copy.fills {
                 self.give_to_capture(at, copy.low, copy.high, limits);
             } else {
                 self.gaps.remove(at);

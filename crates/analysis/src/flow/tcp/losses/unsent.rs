@@ -9,6 +9,15 @@ use super::stream::StreamLosses;
 use crate::log::gaps::{Cause, Ended, Missing};
 
 impl StreamLosses {
+    /// All positions are higher by so many numbers. Only segments without data came before, so that there are no
+    /// copies of any.
+    pub(super) fn move_positions(&mut self, by: i64) {
+        let coverage = core::mem::take(&mut self.coverage);
+        self.begin_anew();
+        self.coverage = coverage;
+        self.coverage.move_by(by);
+    }
+
     /// What lies from `low` up to `high` was not seen, and is no loss.
     pub(super) fn pass_over(&mut self, [low, high]: [i64; 2], at: Timestamp) {
         let known = Evidence { is_given_up: true, ..Evidence::ahead(at) };

@@ -206,6 +206,14 @@ impl Metrics {
         sender.doubts(seen) || peer.is_ahead(seen)
     }
 
+    /// Positions in what `side` sent are higher by so many numbers than they were.
+    #[cold]
+    pub(in crate::flow::tcp) fn move_positions(&mut self, side: usize, by: i64) {
+        if let Some(full) = &mut self.full {
+            full.ledger.move_positions(side, by);
+        }
+    }
+
     /// What `side` sent goes on at `number`, which stands at `position`, and nobody knows what lies before that.
     #[cold]
     pub(in crate::flow::tcp) fn renumber(
