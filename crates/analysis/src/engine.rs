@@ -6,8 +6,8 @@ use netsniff_packet::{Batch, Loss, Packet, PacketRecord, Timestamp};
 
 use crate::decoding::{DecodeStage, Intake};
 use crate::depth::{Depth, PacketsByDepth};
+use crate::flow::flow_events::FlowEvent;
 use crate::flow::tracker::FlowTracker;
-use crate::flow::turnover::FlowEvent;
 use crate::ingress::Ingress;
 use crate::limits::Limits;
 use crate::options::Options;

@@ -3,8 +3,8 @@
 use netsniff_packet::Timestamp;
 
 use crate::depth::Depth;
+use crate::flow::flow_events::FlowEvent;
 use crate::flow::tracker::{FINISH_STEPS, FlowTracker};
-use crate::flow::turnover::FlowEvent;
 use crate::limits::Limits;
 use crate::options::Options;
 use crate::record::{Observer, Phase, SortKey};

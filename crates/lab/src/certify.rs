@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::bed::Testbed;
 use crate::certificate::{Certified, RateVerdict};
 use crate::load::Load;
 use crate::search::HighestRate;
 use crate::stop::{Stop, Why};
+use crate::testbed::Testbed;
 use crate::tools::Tool;
 use crate::trial::{self, Trial};
 

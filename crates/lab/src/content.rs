@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use netsniff_packet::{Batch, Progress, Source as _};
 
-use crate::order::{PacketOrder, Watch};
+use crate::packet_order::{PacketOrder, Watch};
 
 /// Sums over its packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 //!
 //! | module | concern |
 //! |---|---|
-//! | [`bed`] | a wire with two ends: namespaces, which go whatever happens, or another machine and this one |
+//! | [`testbed`] | a wire with two ends: namespaces, which go whatever happens, or another machine and this one |
 //! | `remote` | the other machine, by ssh |
 //! | `quota` | a share of a processor, as of a slower host |
 //! | `memory` | a bound on memory, as of a host that has little |
@@ -35,7 +35,6 @@
 //! | `steady` | whether a run came to a steady state |
 //! | [`stop`] | how a run ends before its time |
 
-pub mod bed;
 pub mod certificate;
 pub mod certify;
 pub mod commands;
@@ -52,7 +51,7 @@ mod memory;
 pub mod model;
 mod namespace;
 pub mod nic;
-pub mod order;
+pub mod packet_order;
 pub mod paper;
 mod process;
 pub mod quota;
@@ -65,6 +64,7 @@ pub mod storage;
 pub mod sweep;
 mod sysctl;
 pub mod tap;
+pub mod testbed;
 pub mod tools;
 pub mod trial;
 pub mod work;

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::bed::Testbed;
 use crate::load::Load;
 use crate::search::{Bench, Goal, HighestRate, Purpose, RunOutcome, search};
 use crate::stop::{Stop, Why};
+use crate::testbed::Testbed;
 use crate::tools::{Setting, Tool};
 use crate::trial::{self, Fault, Limit, Trial};
 

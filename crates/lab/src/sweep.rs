@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::bed::Testbed;
 use crate::load::Load;
 use crate::stop::{Stop, Why};
+use crate::testbed::Testbed;
 use crate::tools::{Setting, Tool};
 use crate::trial::{self, Trial};
 

@@ -8,7 +8,7 @@ use serde::Deserialize as _;
 
 use crate::content::TrafficContent;
 use crate::load::FCS_LEN;
-use crate::order::{self, PacketOrder};
+use crate::packet_order::{self, PacketOrder};
 
 /// A tool with its settings.
 #[derive(Clone, Debug)]
@@ -101,7 +101,7 @@ impl Counted {
     /// The share that the busiest of its threads has of what came to all of them; `None` where it does not tell.
     #[must_use]
     pub fn largest_share(&self) -> Option<f64> {
-        order::largest_share(self.threads.as_deref()?)
+        packet_order::largest_share(self.threads.as_deref()?)
     }
 }
 

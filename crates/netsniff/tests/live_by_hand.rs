@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use netsniff_lab::bed::Layout;
 use netsniff_lab::load::Load;
+use netsniff_lab::testbed::Layout;
 use netsniff_lab::tools::Tool;
 use netsniff_lab::trial::{self, Trial};
 

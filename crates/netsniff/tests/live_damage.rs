@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use netsniff_lab::bed::Layout;
+use netsniff_lab::testbed::Layout;
 use serde_json::Value;
 
 mod lab_bed;

@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use netsniff_lab::bed::{Layout, Testbed};
 use netsniff_lab::disk::{PIPE, Stream};
 use netsniff_lab::load::{FCS_LEN, Load};
+use netsniff_lab::testbed::{Layout, Testbed};
 use netsniff_lab::tools::{Setting, Tool};
 use netsniff_lab::trial::{self, Fault, Trial};
 

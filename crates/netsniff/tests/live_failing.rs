@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use netsniff_lab::bed::Layout;
 use netsniff_lab::lossless::{Subject, measure};
 use netsniff_lab::search::{Goal, HighestRate};
 use netsniff_lab::stop::Stop;
+use netsniff_lab::testbed::Layout;
 use netsniff_lab::tools::Tool;
 use netsniff_lab::trial::Fault;
 use serde_json::Value;

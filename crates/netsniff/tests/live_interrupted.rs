@@ -7,9 +7,9 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use netsniff_lab::bed::Layout;
 use netsniff_lab::paper::Scale;
 use netsniff_lab::search::HighestRate;
+use netsniff_lab::testbed::Layout;
 
 mod lab_bed;
 mod lab_certificate;

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use netsniff_lab::bed::{Layout, Placement, Testbed};
 use netsniff_lab::load::Load;
 use netsniff_lab::model::Model;
 use netsniff_lab::model::fit::Fit;
 use netsniff_lab::model::predict::Question;
 use netsniff_lab::model::stalls::Stalls;
 use netsniff_lab::model::wakes::Wakes;
+use netsniff_lab::testbed::{Layout, Placement, Testbed};
 use netsniff_lab::tools::{Setting, Tool};
 use netsniff_lab::trial::{self, Fault};
 use netsniff_lab::work::Cost;

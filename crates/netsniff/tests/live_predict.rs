@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use netsniff_lab::bed::Layout;
 use netsniff_lab::model::Model;
 use netsniff_lab::model::fit::{Fit, Variant};
 use netsniff_lab::model::ledger::LedgerEntry;
@@ -12,6 +11,7 @@ use netsniff_lab::model::stalls::Stalls;
 use netsniff_lab::model::traffic::Traffic;
 use netsniff_lab::model::wakes::Wakes;
 use netsniff_lab::search::HighestRate;
+use netsniff_lab::testbed::Layout;
 use netsniff_lab::tools::Setting;
 use netsniff_traffic::probe::frame;
 

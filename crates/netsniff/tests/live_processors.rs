@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 
-use netsniff_lab::bed::{Layout, Testbed};
-use netsniff_lab::order::PacketOrder;
+use netsniff_lab::packet_order::PacketOrder;
+use netsniff_lab::testbed::{Layout, Testbed};
 use netsniff_lab::tools::{Setting, Tool};
 use netsniff_lab::trial;
 

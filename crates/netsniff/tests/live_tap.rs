@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use netsniff_lab::bed::{Layout, Testbed};
 use netsniff_lab::load::Load;
+use netsniff_lab::testbed::{Layout, Testbed};
 use netsniff_lab::tools::{Setting, Tool};
 use netsniff_lab::trial::{self, Trial};
 

@@ -22,6 +22,7 @@
 pub mod attached;
 pub mod cutoff;
 pub mod expectations;
+pub mod flow_events;
 pub mod history;
 pub mod index;
 pub mod parents;
@@ -34,7 +35,6 @@ pub mod talkers;
 pub mod tcp;
 pub mod tcp_report;
 pub mod tracker;
-pub mod turnover;
 mod turns;
 pub mod wheel;
 

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bed::{Layout, Sender, Wire};
 use crate::machine::Machine;
 use crate::nic::Nic;
 use crate::storage::Storage;
+use crate::testbed::{Layout, Sender, Wire};
 use crate::tools::Tool;
 
 /// Where a command of a certificate writes, which is another directory for each run.
@@ -192,7 +192,7 @@ impl List {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::bed::Placement;
+    use crate::testbed::Placement;
 
     pub(in crate::certificate) fn configuration() -> Configuration {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
@@ -318,7 +318,7 @@ pub(super) mod tests {
             offloads: vec![("gro".to_owned(), gro)],
         };
         let wire = |host: &str| Wire {
-            sender: crate::bed::Destination::parse(&format!("ssh://{host}")).unwrap(),
+            sender: crate::testbed::Destination::parse(&format!("ssh://{host}")).unwrap(),
             sender_interface: "eth1".to_owned(),
             sender_program: "netsniff".to_owned(),
             interface: "eth2".to_owned(),
@@ -359,7 +359,7 @@ pub(super) mod tests {
         );
         // Nobody was asked.
         assert_eq!(wired(|it| it.sender = None), []);
-        let other = crate::bed::Destination::parse("ssh://near").unwrap();
+        let other = crate::testbed::Destination::parse("ssh://near").unwrap();
         is(
             &|it| it.testbed.wire.as_mut().unwrap().sender = other.clone(),
             "--sender is ssh://near, certified is ssh://far",

@@ -11,11 +11,11 @@ use super::common::{self, Head};
 use super::journal::Journal;
 use super::reports::{RUNS, SWEEP};
 use super::{csv, table};
-use crate::bed::{Layout, Testbed};
 use crate::compare::facts::{Fact, Setup, differing};
 use crate::report::sections;
 use crate::stop::{Stop, Why};
 use crate::sweep::{self, Point, Run};
+use crate::testbed::{Layout, Testbed};
 use crate::tools::{Setting, Tool};
 
 pub(super) struct Campaign<'a> {

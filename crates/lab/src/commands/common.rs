@@ -17,13 +17,13 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::Program;
 use super::wire::WireArgs;
-use crate::bed::{self, Layout, Placement, SENDER_CPU, Sender, Wire};
 use crate::load::Load;
 use crate::machine::Machine;
 use crate::nic::Nic;
 use crate::report::{Report, Section, sections};
 use crate::storage::Storage;
 use crate::sweep::Axis;
+use crate::testbed::{self, Layout, Placement, SENDER_CPU, Sender, Wire};
 use crate::tools::{FLAG, Setting, Tool};
 
 /// The shortest and the longest frame that the testbed takes.
@@ -229,7 +229,8 @@ impl Head<'_> {
         }
         let interfaces = &mut self.machine.interfaces;
         for shape in shapes {
-            let all = super::programs().and_then(|(_, warden)| bed::interfaces(&warden, &shape));
+            let all =
+                super::programs().and_then(|(_, warden)| testbed::interfaces(&warden, &shape));
             for mut nic in all.unwrap_or_default() {
                 if interfaces.contains(&nic) {
                     continue;

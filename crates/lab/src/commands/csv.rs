@@ -2,13 +2,13 @@
 
 use netsniff_console::printable::is_active;
 
-use crate::bed::{CAPTURE_CPU, SENDER_CPU};
 use crate::lossless::{Cell, Step};
 use crate::machine::Busy;
 use crate::model::ledger::{Scored, exactly};
 use crate::model::plan::Pace;
 use crate::model::predict::Estimate;
 use crate::sweep::{Point, Run};
+use crate::testbed::{CAPTURE_CPU, SENDER_CPU};
 use crate::tools::Setting;
 use crate::trial::{Limit, Trial};
 
@@ -237,7 +237,7 @@ mod tests {
     use crate::load::Load;
     use crate::model::Costs;
     use crate::model::predict::{Prediction, Question};
-    use crate::order::PacketOrder;
+    use crate::packet_order::PacketOrder;
     use crate::tools::Tool;
     use crate::work::Cost;
 

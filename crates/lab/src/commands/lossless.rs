@@ -12,13 +12,13 @@ use super::Program;
 use super::common::{self, CommonArgs, Head};
 use super::reports::LOSSLESS;
 use super::{csv, table};
-use crate::bed::Testbed;
 use crate::load::Load;
 use crate::lossless::{Cell, Step, Subject, measure, planned};
 use crate::report::sections;
 use crate::search::Goal;
 use crate::stop::Stop;
 use crate::sweep::Axis;
+use crate::testbed::Testbed;
 use crate::tools::Tool;
 
 /// The highest rate at which nothing is lost, for tools and sizes of frames

@@ -27,7 +27,7 @@ use self::lossless::LosslessArgs;
 use self::paper::PaperArgs;
 use self::predict::PredictArgs;
 use self::sweep::SweepArgs;
-use crate::bed;
+use crate::testbed;
 
 pub use common::check;
 
@@ -73,7 +73,7 @@ pub fn run(command: &LabCommand, program: Program) -> anyhow::Result<u8> {
         LabCommand::Sweep(args) => sweep::run(args, program),
         LabCommand::Compare(args) => compare::run(args),
         LabCommand::Damage(args) => damage::run(args, program),
-        LabCommand::Warden { name } => bed::watch(name).map(|()| DONE),
+        LabCommand::Warden { name } => testbed::watch(name).map(|()| DONE),
     }
 }
 

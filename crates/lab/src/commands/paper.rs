@@ -16,13 +16,13 @@ use super::reports::{self, LOSSLESS};
 use super::scale::{self, TRACE};
 use super::table;
 use super::wire::NoWireArgs;
-use crate::bed::{Layout, Testbed};
 use crate::lossless::{Cell, Subject, measure, planned};
 use crate::paper::{Experiment, Kind, NAMES, Paper, Results, Scale, Score, papers};
 use crate::report::sections;
 use crate::search::{Goal, HighestRate};
 use crate::stop::Stop;
 use crate::sweep::{self, Point};
+use crate::testbed::{Layout, Testbed};
 use crate::tools::Tool;
 
 /// The experiments of the papers on losses of captures, repeated on this machine, with a scorecard of their claims

@@ -9,11 +9,11 @@ use netsniff_console::number::exact;
 use netsniff_console::{UsageError, say};
 
 use super::common;
-use crate::bed::{CAPTURE_CPU, Layout, Testbed};
 use crate::content::TrafficContent;
 use crate::load::{FCS_LEN, Load};
 use crate::paper::Scale;
 use crate::stop::Stop;
+use crate::testbed::{CAPTURE_CPU, Layout, Testbed};
 use crate::tools::Tool;
 use crate::trial;
 

@@ -13,11 +13,11 @@ use super::Program;
 use super::campaign::{Campaign, Directory};
 use super::common::{self, CommonArgs, Head};
 use super::table;
-use crate::bed::Layout;
 use crate::content::TrafficContent;
 use crate::load::FCS_LEN;
 use crate::stop::Stop;
 use crate::sweep::{self, Axis, Pace, Plan, Point};
+use crate::testbed::Layout;
 use crate::tools::Tool;
 
 /// Losses over all combinations of tools, sizes, rates and options

@@ -2,7 +2,7 @@
 
 use netsniff_console::UsageError;
 
-use crate::bed::{Destination, Layout, Wire};
+use crate::testbed::{Destination, Layout, Wire};
 
 /// The wire to another machine that sends, where there is one.
 #[derive(Debug, clap::Args)]

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::distinct;
-use crate::bed::{Layout, Sender, Wire};
 use crate::machine::Machine;
 use crate::nic::Nic;
 use crate::storage::Storage;
+use crate::testbed::{Layout, Sender, Wire};
 
 /// What a report says of where it was made.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -164,8 +164,8 @@ fn value(pairs: &[(String, String)], name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bed::Placement;
     use crate::disk::Disk;
+    use crate::testbed::Placement;
 
     fn nic(name: &str) -> Nic {
         Nic {

@@ -15,7 +15,7 @@ use rustix::pipe::fcntl_setpipe_size;
 
 use super::{Disk, PIPE};
 use crate::content::TrafficContent;
-use crate::order::PacketOrder;
+use crate::packet_order::PacketOrder;
 use crate::process;
 
 /// How often to look whether a tool has ended, where nothing comes.

@@ -38,10 +38,10 @@ impl Model {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::Layout;
     use crate::model::fit::Fit;
     use crate::model::stalls::Stalls;
     use crate::model::wakes::Wakes;
+    use crate::testbed::Layout;
     use crate::work::Cost;
 
     use super::*;

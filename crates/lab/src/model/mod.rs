@@ -45,7 +45,7 @@ use self::simulate::Clock;
 use self::stalls::Stalls;
 use self::traffic::Traffic;
 use self::wakes::Wakes;
-use crate::bed::Layout;
+use crate::testbed::Layout;
 use crate::tools::Setting;
 use crate::work::Cost;
 

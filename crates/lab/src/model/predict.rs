@@ -330,8 +330,8 @@ fn highest_of_all(most: f64, holds: impl Fn(f64) -> bool) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bed::Layout;
     use crate::model::fit::{Fit, Variant};
+    use crate::testbed::Layout;
     use std::time::Duration;
 
     fn model(frame: f64, kept: f64) -> Model {

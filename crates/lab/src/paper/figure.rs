@@ -1,7 +1,7 @@
 //! What is drawn of runs.
 
-use crate::bed::{CAPTURE_CPU, Layout};
 use crate::sweep::Run;
+use crate::testbed::{CAPTURE_CPU, Layout};
 use crate::trial::Trial;
 
 /// A picture of runs: quantities over something that was varied, a curve for each value of everything else.
@@ -196,7 +196,7 @@ fn of_captured(packets: u64, trial: &Trial) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::machine::Busy;
-    use crate::order::PacketOrder;
+    use crate::packet_order::PacketOrder;
     use crate::tools::Counted;
 
     #[test]

@@ -252,7 +252,7 @@ mod tests {
                     for point in points {
                         let tool = experiment.tools.iter().find(|it| it.name == point.tool);
                         tool.unwrap().with(&point.settings).unwrap();
-                        crate::bed::Layout::default().with(&point.host).unwrap();
+                        crate::testbed::Layout::default().with(&point.host).unwrap();
                     }
                 }
                 for figure in &paper.figures {

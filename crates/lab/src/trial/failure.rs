@@ -7,8 +7,8 @@ use serde::de::Error as _;
 
 use super::scratch::Scratch;
 use super::{Fault, Limit, Trial, run};
-use crate::bed::Testbed;
 use crate::load::Load;
+use crate::testbed::Testbed;
 use crate::tools::Tool;
 
 /// Why a tool or the generator could not be run. Everything else that a run fails with is of the testbed.

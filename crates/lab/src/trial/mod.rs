@@ -22,12 +22,12 @@ pub use self::limit::Limit;
 use self::running::Running;
 use self::scratch::Scratch;
 use self::sending::{Memory, Sent, send};
-use crate::bed::Testbed;
 use crate::disk::{Drain, Written};
 use crate::load::Load;
 use crate::machine::{Busy, Times};
 use crate::process::{self, Usage};
 use crate::tap::{Meter, Planted, Reading};
+use crate::testbed::Testbed;
 use crate::tools::{Counted, Tool};
 
 /// How long a tool may take to begin, and to end.

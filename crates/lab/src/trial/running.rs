@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail, ensure};
 use super::PATIENCE;
 use super::failure::{Failure, saying};
 use super::scratch::Scratch;
-use crate::bed::Testbed;
+use crate::testbed::Testbed;
 use crate::tools::Tool;
 
 /// How long a tool gets that does not say when it captures, and every other one in addition.

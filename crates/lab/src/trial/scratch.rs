@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use crate::bed::{SENDER_CPU, Testbed};
 use crate::disk::{Drain, Written};
+use crate::testbed::{SENDER_CPU, Testbed};
 use crate::tools::{Counted, Tool};
 
 /// Directories that go with this value: for what a tool says, in memory, and for what it writes, which may be the same.

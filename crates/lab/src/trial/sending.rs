@@ -8,10 +8,10 @@ use serde::Deserialize;
 
 use super::PATIENCE;
 use super::failure::Failure;
-use crate::bed::{GeneratorOutput, Testbed};
 use crate::load::Load;
 use crate::process;
 use crate::steady::CpuTime;
+use crate::testbed::{GeneratorOutput, Testbed};
 
 /// What the generator says.
 #[derive(Debug, Deserialize)]

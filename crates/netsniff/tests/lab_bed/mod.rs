@@ -8,8 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use netsniff_lab::bed::{Layout, Testbed};
 use netsniff_lab::load::Load;
+use netsniff_lab::testbed::{Layout, Testbed};
 use netsniff_lab::tools::Tool;
 use netsniff_lab::trial::{self, Trial};
 use netsniff_testing::{Need, skip};

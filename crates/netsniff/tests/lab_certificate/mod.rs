@@ -5,12 +5,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-use netsniff_lab::bed::{Layout, Placement};
 use netsniff_lab::certificate::facts::{Capture, Configuration};
 use netsniff_lab::certificate::key::PrivateKey;
 use netsniff_lab::certificate::{Certified, Statement, page};
 use netsniff_lab::machine::Machine;
 use netsniff_lab::search::HighestRate;
+use netsniff_lab::testbed::{Layout, Placement};
 use netsniff_lab::tools::Tool;
 
 /// By openssl genpkey -algorithm ed25519, and its public key by openssl pkey -pubout.

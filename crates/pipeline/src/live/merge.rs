@@ -1,6 +1,6 @@
 //! The packets of several rings in the order of their stamps, for whoever consumes them together.
 //!
-//! Each ring's packets come in order, as [`super::order`] puts them. A packet is passed on once every ring has
+//! Each ring's packets come in order, as [`super::reorder`] puts them. A packet is passed on once every ring has
 //! been seen up to its time: with one ring at once and from where it lies, with several as a copy where
 //! another ring is behind. What waits is bounded: where a ring holds up more than that, it is waited for no
 //! longer, and what it brings then comes behind later packets.
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use netsniff_packet::{Batch, Packet, PacketRecord, Timestamp};
 
-use super::order::PacketSlice;
+use super::reorder::PacketSlice;
 
 /// Bytes that may wait for a ring that is behind: half a second of an Ethernet at 1 Gb/s. A ring tells up to
 /// when nothing came within some 150 milliseconds.

@@ -5,13 +5,13 @@
 //! Nothing that happens behind the rings makes a ring wait.
 
 mod analysis;
-mod apart;
 pub mod books;
 pub mod merge;
+mod off_thread;
 pub mod onset;
-pub mod order;
 mod pace;
 mod recorded;
+pub mod reorder;
 mod ring;
 mod select;
 pub mod splits;
@@ -19,10 +19,10 @@ pub mod splits;
 pub(crate) mod testing;
 
 pub use analysis::{Analyser, TakeUnparsed};
-pub use apart::{OffThread, RingAnalysis};
 pub use books::{Control, Earlier, LAG, LinkState, Moment, Return, RingReport};
-pub use order::{PacketSlice, ReorderBuffer, RingPackets, WINDOW};
+pub use off_thread::{OffThread, RingAnalysis};
 pub use recorded::{Recording, SharedRecorder};
+pub use reorder::{PacketSlice, ReorderBuffer, RingPackets, WINDOW};
 pub use ring::{Consumer, IfGone, Reopen, RingOutcome, RingWork};
 pub use select::Wanted;
 pub use splits::SplitFlowDetector;

@@ -7,7 +7,7 @@ use netsniff_packet::{Packet, Timestamp};
 
 use super::books::RingReport;
 use super::merge::{Merge, MergeSink, WAITING_BYTES};
-use super::order::PacketSlice;
+use super::reorder::PacketSlice;
 use super::ring::{Backpressure, Consumer};
 use crate::recording::Recorder;
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use netsniff_packet::{Packet, PacketRecord};
 
 use super::books::{Control, RingReport};
-use super::order::PacketSlice;
+use super::reorder::PacketSlice;
 
 /// Asked for a packet whether it is wanted.
 pub type Wanted = Box<dyn FnMut(&Packet<'_>) -> bool + Send>;

@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use netsniff_analysis::flow::turnover::{FlowEvent, FlowEventKind};
+use netsniff_analysis::flow::flow_events::{FlowEvent, FlowEventKind};
 use netsniff_analysis::key::FlowKey;
 use netsniff_packet::Timestamp;
 

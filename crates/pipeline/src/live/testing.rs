@@ -9,7 +9,7 @@ use netsniff_capture::options::Direction;
 use netsniff_packet::{LinkType, Loss, PacketRecord, Timestamp};
 
 use super::books::RingReport;
-use super::order::PacketSlice;
+use super::reorder::PacketSlice;
 use super::ring::{Backpressure, Consumer};
 
 /// A buffer of packets with these stamps in microseconds; each one's only byte is its stamp.

@@ -6,11 +6,11 @@
 #![allow(missing_docs, reason = "fields and methods of tests are named for what they are")]
 
 pub mod evidence;
+pub mod logged;
 pub mod play;
 pub mod recording;
 pub mod score;
 pub mod segment;
-pub mod told;
 pub mod trace;
 
 use std::collections::BTreeSet;

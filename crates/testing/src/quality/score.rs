@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::evidence::{Evidence, evidence};
+use super::logged::{LoggedConnection, told};
 use super::recording::Recording;
 use super::segment::{Flow, Kind};
-use super::told::{LoggedConnection, told};
 use super::{Place, Places};
 use crate::log::Row;
 

@@ -5,10 +5,10 @@ use netsniff_packet::decode::{TcpFlags, Transport};
 
 use super::findings::report;
 use super::{FINISH_STEPS, FlowTracker, GROUP, packet_key, timer_key};
+use crate::flow::flow_events::FlowEventKind;
 use crate::flow::report::Knowledge;
 use crate::flow::statistics::Ending;
 use crate::flow::table::FlowTable;
-use crate::flow::turnover::FlowEventKind;
 use crate::flow::wheel::{self, Wheel};
 use crate::record::{Observer, Phase, SortKey};
 use crate::unit::{CaptureHole, DecodedDatagram, HoleKind};

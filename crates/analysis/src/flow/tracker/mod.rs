@@ -1,24 +1,24 @@
 //! The flows of one worker: each packet finds or begins its flow and changes it, and each flow
 //! that ends becomes a record.
 
+mod app_context;
 mod checksums;
 mod contest;
 mod depth;
 mod ending;
 mod findings;
-mod talk;
 mod update;
 
 use netsniff_packet::Timestamp;
 use netsniff_packet::checksum::ChecksumVerdict;
 use netsniff_packet::decode::{Ip, Tcp, TcpFlags, Transport};
 
+use super::flow_events::{FlowEvent, FlowEventKind, FlowEvents};
 use super::history::Letters;
 use super::report::proto;
 use super::table::FlowTable;
 use super::tcp::metrics::series::IntervalRtt;
 use super::tcp::{Claimed, TcpConnection, Unanswered};
-use super::turnover::{FlowEvent, FlowEventKind, FlowEvents};
 use super::wheel::{self, Armed, Wheel};
 use super::{Flow, SentTotals, TransportState, roles};
 use crate::depth::{Depth, FlowDepth};
@@ -31,7 +31,7 @@ use crate::protocol::Findings;
 use crate::record::{Observer, Phase, SortKey};
 use crate::unit::DecodedDatagram;
 use crate::weird::Weirds;
-use talk::AppContext;
+use app_context::AppContext;
 
 /// Packets whose flows are looked for together, so that the waits for memory overlap.
 const GROUP: usize = 64;

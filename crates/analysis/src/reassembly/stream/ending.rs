@@ -18,11 +18,11 @@ impl StreamReassembler {
             return;
         }
         (self.end, self.end_time) = (position, time);
-        if let Some(holding) = &mut self.holding {
-            let before = holding.bytes();
-            holding.split_at(position);
-            let is_beyond = holding.reaches_beyond(position);
-            *around.held_in_all = (*around.held_in_all + holding.bytes()).saturating_sub(before);
+        if let Some(queue) = &mut self.queue {
+            let before = queue.bytes();
+            queue.split_at(position);
+            let is_beyond = queue.reaches_beyond(position);
+            *around.held_in_all = (*around.held_in_all + queue.bytes()).saturating_sub(before);
             if is_beyond {
                 self.note_surplus(to);
             }
@@ -47,16 +47,16 @@ impl StreamReassembler {
         to: &mut impl Sink,
     ) {
         // Nobody refuted the FIN.
-        if let Some(holding) = &mut self.holding
+        if let Some(queue) = &mut self.queue
             && self.end != u64::MAX
         {
-            let before = holding.bytes();
-            holding.truncate(self.end);
-            *around.held_in_all = around.held_in_all.saturating_sub(before - holding.bytes());
+            let before = queue.bytes();
+            queue.truncate(self.end);
+            *around.held_in_all = around.held_in_all.saturating_sub(before - queue.bytes());
         }
         let is_cut_off = self.is_reset && self.is_heard();
-        while let Some(holding) = &self.holding {
-            let is_acknowledged = holding.due.is_some();
+        while let Some(queue) = &self.queue {
+            let is_acknowledged = queue.due.is_some();
             if is_cut_off && !is_acknowledged {
                 self.drop_held(around);
                 break;

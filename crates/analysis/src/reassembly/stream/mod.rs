@@ -6,7 +6,7 @@
 use netsniff_packet::Timestamp;
 
 use super::fingerprint::Fingerprints;
-use super::holding::{OutOfOrderQueue, Segment};
+use super::out_of_order::{OutOfOrderQueue, Segment};
 pub use super::piece::{ArrivedSegment, GapCause, HoleEndings, Piece, ReassemblyContext, Sink};
 use super::recent::{Compared, Recent};
 use crate::limits::Limits;
@@ -45,7 +45,7 @@ pub struct StreamReassembler {
     /// What was handed on last.
     recent: Recent,
     /// What lies beyond holes. Most streams never have one.
-    holding: Option<Box<OutOfOrderQueue>>,
+    queue: Option<Box<OutOfOrderQueue>>,
 }
 
 impl Default for StreamReassembler {
@@ -62,7 +62,7 @@ impl Default for StreamReassembler {
             has_surplus: false,
             has_unknown: false,
             recent: Recent::default(),
-            holding: None,
+            queue: None,
         }
     }
 }
@@ -71,21 +71,20 @@ impl StreamReassembler {
     /// Bytes that it holds outside itself.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        let holding =
-            self.holding.as_ref().map_or(0, |it| size_of::<OutOfOrderQueue>() + it.bytes());
-        holding + self.recent.heap_bytes()
+        let queue = self.queue.as_ref().map_or(0, |it| size_of::<OutOfOrderQueue>() + it.bytes());
+        queue + self.recent.heap_bytes()
     }
 
     /// Whether nothing of it was seen.
     #[must_use]
     pub const fn is_untouched(&self) -> bool {
-        self.next == 1 && self.end == u64::MAX && self.holding.is_none()
+        self.next == 1 && self.end == u64::MAX && self.queue.is_none()
     }
 
     /// Bytes that it holds beyond holes, to give back what all streams hold together.
     #[must_use]
     pub fn held(&self) -> usize {
-        self.holding.as_ref().map_or(0, |holding| holding.bytes())
+        self.queue.as_ref().map_or(0, |queue| queue.bytes())
     }
 
     /// Takes what a segment brought.
@@ -112,7 +111,7 @@ impl StreamReassembler {
         if self.has_ended || reach <= self.next {
             return;
         }
-        if self.holding.is_none()
+        if self.queue.is_none()
             && it.position <= self.next
             && reach <= self.end.min(self.urgent)
             && is_sure
@@ -183,8 +182,8 @@ impl StreamReassembler {
             let fingerprint = Some(around.keys.of(fresh));
             self.recent.note(fresh.len() as u64, fingerprint, self.next, self.acknowledged);
             self.next += fresh.len() as u64;
-            if let Some(holding) = &mut self.holding {
-                holding.told = holding.told.max(it.time);
+            if let Some(queue) = &mut self.queue {
+                queue.told = queue.told.max(it.time);
             }
             to.piece(it.time, self.next, Piece::Bytes(fresh));
         }
@@ -206,30 +205,27 @@ impl StreamReassembler {
         to: &mut impl Sink,
     ) {
         let is_filling = it.position <= self.next
-            && self
-                .holding
-                .as_ref()
-                .is_some_and(|held| held.first().is_none_or(|at| at > self.next));
-        let holding = self.holding.get_or_insert_with(|| Box::new(OutOfOrderQueue::new(it.time)));
-        let before = holding.bytes();
+            && self.queue.as_ref().is_some_and(|held| held.first().is_none_or(|at| at > self.next));
+        let queue = self.queue.get_or_insert_with(|| Box::new(OutOfOrderQueue::new(it.time)));
+        let before = queue.bytes();
         // What lies behind a FIN stands apart.
         let middle = high.min(self.end);
-        let is_contradicted = holding.insert(it, self.next, middle, around.overlap)
-            | holding.insert(it, self.next.max(middle), high, around.overlap);
+        let is_contradicted = queue.insert(it, self.next, middle, around.overlap)
+            | queue.insert(it, self.next.max(middle), high, around.overlap);
         if let Some(urgent) = it.urgent {
-            holding.mark_urgent(urgent, it.is_doubtful);
+            queue.mark_urgent(urgent, it.is_doubtful);
         }
-        *around.held_in_all = (*around.held_in_all + holding.bytes()).saturating_sub(before);
+        *around.held_in_all = (*around.held_in_all + queue.bytes()).saturating_sub(before);
         if is_contradicted {
             self.note_contradiction(to);
         }
         around.endings.filled += u64::from(is_filling);
         self.release(it.time, it.time, around, to);
         self.judge_acknowledgement(it.time, around.limits);
-        while let Some(holding) = &self.holding
-            && (holding.bytes() > around.limits.stream_held_bytes
+        while let Some(queue) = &self.queue
+            && (queue.bytes() > around.limits.stream_held_bytes
                 || *around.held_in_all > around.limits.streams_held_bytes
-                || holding.len() > around.limits.tcp_ranges)
+                || queue.len() > around.limits.tcp_ranges)
         {
             self.give_up(it.time, GapCause::Bound, around, to);
         }
@@ -250,7 +246,7 @@ impl StreamReassembler {
             if self.has_ended {
                 return;
             }
-            if self.end != u64::MAX || self.holding.is_some() {
+            if self.end != u64::MAX || self.queue.is_some() {
                 self.acknowledged_what_waits(now, around, to);
             }
             if position > self.next && !self.has_ended {
@@ -279,8 +275,8 @@ impl StreamReassembler {
 
     /// Lets go of what lies behind the end.
     fn drop_held(&mut self, around: &mut ReassemblyContext<'_>) {
-        if let Some(holding) = self.holding.take() {
-            *around.held_in_all = around.held_in_all.saturating_sub(holding.bytes());
+        if let Some(queue) = self.queue.take() {
+            *around.held_in_all = around.held_in_all.saturating_sub(queue.bytes());
         }
     }
 
@@ -288,9 +284,9 @@ impl StreamReassembler {
     #[cold]
     fn judge_acknowledgement(&mut self, time: Timestamp, limits: &Limits) {
         let reached = self.acknowledged.min(self.end);
-        let Some(first) = self.holding.as_ref().map(|holding| holding.first()) else {
+        let Some(first) = self.queue.as_ref().map(|queue| queue.first()) else {
             if reached > self.next + 1 || (reached > self.next && self.end != u64::MAX) {
-                self.holding = Some(Box::new(OutOfOrderQueue::new(time)));
+                self.queue = Some(Box::new(OutOfOrderQueue::new(time)));
                 self.wait(time, limits);
             }
             return;
@@ -305,8 +301,8 @@ impl StreamReassembler {
     }
 
     fn wait(&mut self, time: Timestamp, limits: &Limits) {
-        if let Some(holding) = &mut self.holding {
-            holding.due.get_or_insert(time + limits.stream_acknowledged_wait);
+        if let Some(queue) = &mut self.queue {
+            queue.due.get_or_insert(time + limits.stream_acknowledged_wait);
         }
     }
 
@@ -314,13 +310,13 @@ impl StreamReassembler {
     #[must_use]
     #[inline]
     pub const fn is_waiting(&self) -> bool {
-        self.holding.is_some()
+        self.queue.is_some()
     }
 
     /// Whether acknowledged bytes are waited for.
     #[must_use]
     pub fn is_due(&self) -> bool {
-        self.holding.as_ref().is_some_and(|holding| holding.due.is_some())
+        self.queue.as_ref().is_some_and(|queue| queue.due.is_some())
     }
 
     /// Notes that a RST ended the connection. What comes all the same counts once it is acknowledged,
@@ -344,16 +340,16 @@ impl StreamReassembler {
     ) {
         let Limits { stream_hole_timeout, stream_lack_timeout, .. } = *around.limits;
         let patience = if self.is_heard() { stream_lack_timeout } else { stream_hole_timeout };
-        while let Some(holding) = &self.holding {
-            if let Some(due) = holding.due
+        while let Some(queue) = &self.queue {
+            if let Some(due) = queue.due
                 && due <= now
             {
                 let acknowledged_at = due.offset(-nanos(around.limits.stream_acknowledged_wait));
                 self.give_up(acknowledged_at, GapCause::Capture, around, to);
-            } else if holding.since + patience <= now
-                && holding.due.is_none()
+            } else if queue.since + patience <= now
+                && queue.due.is_none()
                 && !(self.is_reset && self.is_heard())
-                && holding.first().is_some()
+                && queue.first().is_some()
             {
                 self.give_up(now, GapCause::Time, around, to);
             } else {
@@ -375,15 +371,15 @@ impl StreamReassembler {
             self.drop_held(around);
             return;
         }
-        if let Some(holding) = &mut self.holding
-            && holding.is_tentative_at(self.next)
+        if let Some(queue) = &mut self.queue
+            && queue.is_tentative_at(self.next)
         {
-            holding.accept_first();
+            queue.accept_first();
             self.release(Timestamp::from_nanos(i64::MIN), time, around, to);
             self.judge_acknowledgement(time, around.limits);
             return;
         }
-        let first = self.holding.as_ref().and_then(|holding| holding.first());
+        let first = self.queue.as_ref().and_then(|queue| queue.first());
         let reached = self.acknowledged.min(self.end);
         let until = match (first.map(|first| first.min(self.end)), cause) {
             (Some(first), GapCause::Capture) => first.min(reached),
@@ -393,19 +389,19 @@ impl StreamReassembler {
         if until > self.next {
             self.gap(time, until, cause, around.endings, to);
         }
-        if let Some(holding) = &mut self.holding {
-            holding.due = None;
+        if let Some(queue) = &mut self.queue {
+            queue.due = None;
         }
         self.release(time, time, around, to);
         // The next hole is as old as what lies behind it: if each were given the whole time anew, a
         // stream that gets them faster would hold ever more.
-        if let Some(holding) = &mut self.holding {
-            holding.since = holding.first_time().unwrap_or(holding.since);
+        if let Some(queue) = &mut self.queue {
+            queue.since = queue.first_time().unwrap_or(queue.since);
         }
         // A part of the hole may be left that was not acknowledged yet.
         self.judge_acknowledgement(time, around.limits);
         if first.is_none() {
-            self.holding = None;
+            self.queue = None;
         }
         if self.end != u64::MAX {
             self.end_time = self.end_time.max(time);
@@ -422,15 +418,15 @@ impl StreamReassembler {
         around: &mut ReassemblyContext<'_>,
         to: &mut impl Sink,
     ) {
-        let Some(mut holding) = self.holding.take() else { return };
-        let before = holding.bytes();
+        let Some(mut queue) = self.queue.take() else { return };
+        let before = queue.bytes();
         if self.urgent != u64::MAX {
-            holding.mark_urgent(self.urgent, false);
+            queue.mark_urgent(self.urgent, false);
         }
         let mut has_moved = false;
         // What was doubtful came before what was told meanwhile.
-        let mut time = told.max(holding.told);
-        while let Some(segment) = holding.pop_at(self.next, self.acknowledged, self.end) {
+        let mut time = told.max(queue.told);
+        while let Some(segment) = queue.pop_at(self.next, self.acknowledged, self.end) {
             time = time.max(segment.time);
             let high = segment.high();
             let Segment { position, ref data, missing, .. } = segment;
@@ -447,14 +443,14 @@ impl StreamReassembler {
         if self.urgent < self.next {
             self.urgent = u64::MAX;
         }
-        *around.held_in_all = (*around.held_in_all + holding.bytes()).saturating_sub(before);
+        *around.held_in_all = (*around.held_in_all + queue.bytes()).saturating_sub(before);
         if has_moved {
-            holding.due = None;
-            holding.since = now;
-            holding.told = time;
+            queue.due = None;
+            queue.since = now;
+            queue.told = time;
         }
-        if holding.first().is_some() || holding.due.is_some() {
-            self.holding = Some(holding);
+        if queue.first().is_some() || queue.due.is_some() {
+            self.queue = Some(queue);
         }
     }
 

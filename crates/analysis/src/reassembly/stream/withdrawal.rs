@@ -20,10 +20,10 @@ impl StreamReassembler {
         }
         self.next -= self.recent.forget_gap(self.next.saturating_sub(low));
         let is_missing = self.acknowledged.min(self.end) > self.next;
-        if let Some(holding) = self.holding.as_mut().filter(|_| !is_missing) {
-            holding.due = None;
-            if holding.first().is_none() {
-                self.holding = None;
+        if let Some(queue) = self.queue.as_mut().filter(|_| !is_missing) {
+            queue.due = None;
+            if queue.first().is_none() {
+                self.queue = None;
             }
         }
         self.next

@@ -12,13 +12,13 @@ use netsniff_console::{DONE, FAILED, print, say};
 
 use super::super::{common, programs, table};
 use super::{CertifyArgs, Environment, configuration, keys, text};
-use crate::bed::{Layout, Testbed};
 use crate::certificate::facts::differences;
 use crate::certificate::key::PrivateKey;
 use crate::certificate::{Certified, Statement, page};
 use crate::lossless::{Step, Subject, measure, planned};
 use crate::search::Goal;
 use crate::stop::{Stop, Why};
+use crate::testbed::{Layout, Testbed};
 use crate::tools::Tool;
 
 /// The signed envelope, and the page for people.

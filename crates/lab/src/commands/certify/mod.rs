@@ -13,11 +13,11 @@ use netsniff_console::{UsageError, quantity};
 
 use super::common::{Quota, directory, quota};
 use super::wire::WireArgs;
-use crate::bed::{self, Layout, Placement, Sender, Wire};
 use crate::certificate::facts::{Capture, Configuration};
 use crate::machine::Machine;
 use crate::nic::Nic;
 use crate::storage::Storage;
+use crate::testbed::{self, Layout, Placement, Sender, Wire};
 use crate::tools::{Setting, Tool};
 
 /// A signed statement of what this host captures without loss, and whether one still holds
@@ -176,7 +176,7 @@ impl Environment {
     /// Where it cannot be made, or the other machine cannot send.
     fn of(warden: &[String], layout: &Layout) -> anyhow::Result<Self> {
         let sender = layout.wire.as_ref().map(Wire::look).transpose()?;
-        Ok(Self { interfaces: bed::interfaces(warden, layout)?, sender })
+        Ok(Self { interfaces: testbed::interfaces(warden, layout)?, sender })
     }
 }
 

@@ -11,7 +11,6 @@ use serde::Serialize;
 
 use super::super::{common, programs};
 use super::{CertifyArgs, Environment, configuration, keys, text};
-use crate::bed::{self, Layout, MOST_QUEUES, Testbed};
 use crate::certificate::envelope::EnvelopeError;
 use crate::certificate::facts::{Difference, differences};
 use crate::certificate::key::PublicKey;
@@ -19,6 +18,7 @@ use crate::certificate::page::{self, Wording};
 use crate::certificate::{Certified, RateVerdict, Statement};
 use crate::certify::{self, Checked};
 use crate::stop::Stop;
+use crate::testbed::{self, Layout, MOST_QUEUES, Testbed};
 use crate::tools::Tool;
 use crate::trial::Trial;
 
@@ -121,7 +121,9 @@ fn surroundings(args: &CertifyArgs, layout: &Layout) -> anyhow::Result<Environme
     let (_, warden) = programs()?;
     match &layout.wire {
         _ if !args.no_check => Environment::of(&warden, layout),
-        Some(_) => Ok(Environment { interfaces: bed::interfaces(&warden, layout)?, sender: None }),
+        Some(_) => {
+            Ok(Environment { interfaces: testbed::interfaces(&warden, layout)?, sender: None })
+        }
         None => Ok(Environment::default()),
     }
 }

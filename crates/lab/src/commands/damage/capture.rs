@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use netsniff_analysis::decoding::DecodeStage;
-use netsniff_analysis::flow::turnover::{FlowEvent, FlowEventKind};
+use netsniff_analysis::flow::flow_events::{FlowEvent, FlowEventKind};
 use netsniff_analysis::key::FlowKey;
 use netsniff_analysis::shard::Shard;
 use netsniff_analysis::{DecodedDatagram, Depth, Limits, Observer, Options, Record, SortKey};

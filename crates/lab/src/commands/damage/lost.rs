@@ -7,12 +7,12 @@ use anyhow::{Context as _, ensure};
 use netsniff_console::{UsageError, say};
 
 use super::capture::{self, Capture};
-use crate::bed::{Layout, Testbed};
 use crate::commands::{common, programs, table};
 use crate::damage::{Damage, missing};
 use crate::load::{FCS_LEN, Load};
 use crate::stop::Stop;
 use crate::tap::Tap;
+use crate::testbed::{Layout, Testbed};
 use crate::tools::{Setting, Tool};
 use crate::trial::{self, Trial};
 

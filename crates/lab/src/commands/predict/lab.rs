@@ -11,7 +11,6 @@ use super::super::common;
 use super::super::journal::Journal;
 use super::super::question::{fits, unknown};
 use super::{AROUND, PredictArgs, burst, last_model, limit};
-use crate::bed::{Layout, Placement, Testbed};
 use crate::model::Model;
 use crate::model::calibrate::{MOST, RAW, Subject, calibrate, raw_of};
 use crate::model::ledger::{LedgerEntry, Scored, models, scored};
@@ -20,6 +19,7 @@ use crate::model::predict::Question;
 use crate::model::raw::Raw;
 use crate::model::traffic::Traffic;
 use crate::stop::Stop;
+use crate::testbed::{Layout, Placement, Testbed};
 use crate::tools::Tool;
 use crate::work::Cost;
 

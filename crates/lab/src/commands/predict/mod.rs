@@ -147,7 +147,7 @@ pub(super) fn run(args: &PredictArgs, program: Program) -> anyhow::Result<u8> {
     let mut lab = Lab { args, tool, traffic, journal: &mut journal, stop: &stop, bed: None };
     let done = lab.work(&questions);
     let tool = lab.tool.clone();
-    let interfaces = lab.bed.as_ref().map_or_else(Vec::new, crate::bed::Testbed::nics);
+    let interfaces = lab.bed.as_ref().map_or_else(Vec::new, crate::testbed::Testbed::nics);
     drop(lab);
     let all = scored(journal.entries());
     let model = last_model(journal.entries());

@@ -167,7 +167,7 @@ mod tests {
     use super::super::super::results::tests::run;
     use super::*;
     use crate::load::Load;
-    use crate::order::PacketOrder;
+    use crate::packet_order::PacketOrder;
     use crate::paper::ClaimVerdict::{self, Fails, Holds, Unavailable};
     use crate::sweep::Run;
 

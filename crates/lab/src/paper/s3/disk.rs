@@ -7,10 +7,10 @@ use super::super::{
     Across, Experiment, Figure, Kind, Quantity, Results, Scale, Score, Selection, Sweep, TOLERATED,
     axis, tools,
 };
-use crate::bed::Layout;
 use crate::disk::{PIPE, Stream};
 use crate::load::{FCS_LEN, Load};
 use crate::sweep::{Pace, Run};
+use crate::testbed::Layout;
 
 const DISK: &str = "disk";
 const OURS: &str = "disk-netsniff";

@@ -14,8 +14,8 @@ pub use self::sweep::sweep;
 
 use super::Stage;
 use super::{Chart, Part, Plot, Waterfall, number};
-use crate::bed::{Layout, Sender};
 use crate::machine::Machine;
+use crate::testbed::{Layout, Sender};
 use crate::trial::Trial;
 
 /// Facts of a machine, and of a testbed, where there is one.

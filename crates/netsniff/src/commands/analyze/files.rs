@@ -80,7 +80,7 @@ impl Origin for Files<'_> {
     fn notes(&self, analysis: &Analysis<'_>) -> Vec<String> {
         let mut notes = self.unsupported(analysis);
         notes.extend(self.meaningless_filters(analysis));
-        notes.extend(super::aside::left_out(self.unparsed_left_out));
+        notes.extend(super::unparsed::left_out(self.unparsed_left_out));
         let untimed: u64 = self.inputs.iter().map(|(_, reader)| reader.untimed()).sum();
         if untimed > 0 {
             let untimed = count(untimed);

@@ -24,10 +24,10 @@ use netsniff_pipeline::recording::options::Options as RecordingOptions;
 use netsniff_pipeline::{AnalysisOutcome, Settings, share_of};
 
 use super::args::{AnalyzeArgs, Target};
-use super::aside::UnparsedWriter;
 use super::hooks::AnalyzeHooks;
 use super::live_origin::Live;
 use super::report::Analysis;
+use super::unparsed::UnparsedWriter;
 use super::{print_summary, seed};
 use crate::commands::live::{
     self, Metrics, Opening, Reopener, Ring, Rings, RunHooks as _, Signals, Supervisor, Wanted,

@@ -209,7 +209,7 @@ impl Origin for Live {
                 count(self.unparsed_refused)
             ));
         }
-        notes.extend(super::aside::left_out(self.unparsed_left_out));
+        notes.extend(super::unparsed::left_out(self.unparsed_left_out));
         if self.recorded_late > 0 {
             notes.push(format!(
                 "{} packets of the recording are out of order, since a ring was behind",

@@ -1,7 +1,6 @@
 //! `netsniff analyze`: packets to logs and a summary.
 
 mod args;
-mod aside;
 pub(super) mod depth;
 mod extraction;
 mod files;
@@ -13,6 +12,7 @@ mod origin;
 mod report;
 mod selection;
 mod timeouts;
+mod unparsed;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, Write, stderr, stdout};

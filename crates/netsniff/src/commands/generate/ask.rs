@@ -10,7 +10,7 @@ use netsniff_console::{print, quantity, say};
 use serde::de::DeserializeOwned;
 
 use super::listen::is_no_order;
-use super::order::{self, Answer, DatagramCodec, GenerateRequest, Hello, MOST, Ticket, Word};
+use super::request::{self, Answer, DatagramCodec, GenerateRequest, Hello, MOST, Ticket, Word};
 
 /// How long to wait for a ticket until the hello is said again: one of the two may have been lost.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -89,7 +89,7 @@ impl ControlClient {
 
     /// The number and the listener that an order needs.
     fn ticket(&mut self) -> anyhow::Result<(u64, String)> {
-        let hello = Hello { asker: order::name()? };
+        let hello = Hello { asker: request::name()? };
         let json = serde_json::to_string(&hello)?;
         for _ in 0..TRIES {
             if Instant::now() >= self.end {

@@ -16,7 +16,7 @@ use netsniff_pipeline::sending::wire::Wire;
 use serde::Serialize;
 
 use super::args::FrameArgs;
-use super::order::{self, Answer, DatagramCodec, GenerateRequest, Hello, MOST, Ticket, Word};
+use super::request::{self, Answer, DatagramCodec, GenerateRequest, Hello, MOST, Ticket, Word};
 use super::{GenerateArgs, send, stop};
 use crate::commands::live::give_up;
 use crate::sandbox::{Outputs, SafetyArgs};
@@ -101,7 +101,7 @@ pub(super) fn listen(args: &GenerateArgs, address: SocketAddr) -> anyhow::Result
         .with_context(|| format!("cannot listen at {address} for orders"))?;
     socket.set_read_timeout(Some(TICK)).context("cannot wait for orders")?;
     let at = socket.local_addr().context("cannot tell the address for orders")?;
-    let (name, next) = (order::name()?, AtomicU64::new(1));
+    let (name, next) = (request::name()?, AtomicU64::new(1));
     let mut desk = ControlServer {
         args,
         seal: &seal,

@@ -5,7 +5,7 @@ mod ask;
 mod frames;
 mod hosts;
 mod listen;
-mod order;
+mod request;
 
 use std::io::{stderr, stdout};
 use std::path::Path;

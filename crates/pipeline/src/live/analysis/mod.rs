@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use netsniff_analysis::decoding::Intake;
+use netsniff_analysis::flow::flow_events::FlowEvent;
 use netsniff_analysis::flow::statistics::FlowStatistics;
-use netsniff_analysis::flow::turnover::FlowEvent;
 use netsniff_analysis::ingress::Unparsed;
 use netsniff_analysis::ingress::statistics::PacketStatistics;
 use netsniff_analysis::rows::{Collector, TakeComplete};
@@ -15,8 +15,8 @@ use netsniff_output::{Format, HandedOver, RowBuffer, RowProducer};
 use netsniff_packet::{Loss, Packet, PacketRecord, Stage, Timestamp};
 
 use super::books::RingReport;
-use super::order::PacketSlice;
 use super::pace::Pace;
+use super::reorder::PacketSlice;
 use super::ring::{Backpressure, Consumer};
 use super::splits::SplitFlowDetector;
 use crate::run::Settings;

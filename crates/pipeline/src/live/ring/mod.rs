@@ -8,7 +8,7 @@ use netsniff_packet::Timestamp;
 
 use super::books::{Control, Earlier, LAG, LinkState, Moment, Return, RingReport};
 use super::onset::Onset;
-use super::order::{PacketSlice, ReorderBuffer, RingPackets};
+use super::reorder::{PacketSlice, ReorderBuffer, RingPackets};
 use super::select::{Select, Wanted};
 
 /// How long a ring is waited for before the thread looks at what else there is to do.

@@ -359,7 +359,7 @@ fn holes_that_come_faster_than_they_end_do_not_add_up() {
     let mut most = 0;
     for at in 0..100 {
         test.segment(400 * at, 2 + 2 * at as u64, "x");
-        most = most.max(test.stream.holding.as_ref().map_or(0, |holding| holding.len()));
+        most = most.max(test.stream.queue.as_ref().map_or(0, |queue| queue.len()));
     }
     assert_eq!(most, 3);
     assert!(test.out.text.starts_with("[1 time]x[1 time]x"), "{}", test.out.text);

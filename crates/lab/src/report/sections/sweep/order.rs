@@ -58,7 +58,7 @@ mod tests {
     use super::super::groups;
     use super::*;
     use crate::load::Load;
-    use crate::order::PacketOrder;
+    use crate::packet_order::PacketOrder;
     use crate::sweep::Point;
     use crate::tools::Counted;
     use crate::trial::Fault;

@@ -16,7 +16,7 @@ use netsniff_packet::{Batch, Loss, Stage, Timestamp};
 
 use super::analysis::Analyser;
 use super::books::RingReport;
-use super::order::PacketSlice;
+use super::reorder::PacketSlice;
 use super::ring::{Backpressure, Consumer, NO_ROOM_PAUSE};
 
 /// Groups that may wait. A group is a block of the ring at most, so that these are 64 MiB with the usual blocks.

@@ -29,17 +29,17 @@ use crate::stop::Stop;
 use crate::storage;
 use crate::tap;
 
+mod cleanup;
 mod layout;
 mod line;
 mod pair;
 mod processors;
-mod warden;
 
+use self::cleanup::CleanupProcess;
+pub use self::cleanup::watch;
 pub use self::layout::{Layout, MOST_QUEUES, Placement};
 pub use self::line::{Sender, Wire};
 pub(crate) use self::processors::Processors;
-use self::warden::CleanupProcess;
-pub use self::warden::watch;
 pub use crate::remote::Destination;
 
 /// Where scratch files are: in memory, so that no disk is measured.
@@ -133,13 +133,13 @@ impl Testbed {
         );
         processors::parse(&layout.processors.to_string(), there).map_err(anyhow::Error::msg)?;
         let processors = Processors::of(layout.processors, there);
-        warden::remove_orphans();
-        let name = format!("{}{}", warden::PREFIX, process::Identity::of_self()?);
+        cleanup::remove_orphans();
+        let name = format!("{}{}", cleanup::PREFIX, process::Identity::of_self()?);
         let watching = CleanupProcess::start(warden, &name)?;
         let scratch = scratch(&name);
         fs::create_dir(&scratch).context("cannot make a directory for scratch files")?;
         // Of two that begin at the same time each sees the other one here.
-        if let Some(maker) = warden::others(&name) {
+        if let Some(maker) = cleanup::others(&name) {
             bail!(
                 "another lab measures on this machine (process {maker}), and both would measure each other: begin once it \
                  has ended"
