@@ -16,20 +16,12 @@ impl TcpConnection {
     pub(super) fn begin_endpoint(&mut self, segment: &Segment<'_>, end: u32, weirds: &mut Weirds) {
         let peer = self.ends[1 - segment.from].state;
         let sender = &mut self.ends[segment.from];
-        let known = (self.seen & (1 << segment.from) != 0).then_some(sender.start);
         let sequence = segment.tcp.sequence;
         let syn = segment.has(TcpFlags::SYN);
         match sender.state {
             State::Inactive if syn => sender.begin(sequence, end),
             // Numbered as though there had been a SYN, and so that this is no repetition.
-            State::Inactive => {
-                sender.begin(sequence.wrapping_sub(1), sequence);
-                // What it said before stands at other positions now.
-                let moved = known.map_or(0, |start| sequence::delta(start, sender.start));
-                if moved != 0 {
-                    self.metrics.move_positions(segment.from, moved.into());
-                }
-            }
+            State::Inactive => self.assume_begin(segment.from, sequence.wrapping_sub(1), sequence),
             State::SynSent | State::SynAckSent if syn && sequence != sender.start => {
                 weirds.add("SYN_seq_jump");
                 sender.begin(sequence, end);
@@ -49,6 +41,17 @@ impl TcpConnection {
                 sender.begin(sequence, end);
             }
             _ => {}
+        }
+    }
+
+    /// Begins a side whose SYN was not seen at a number. What it said before stands at other positions then.
+    #[cold]
+    fn assume_begin(&mut self, side: usize, start: u32, last: u32) {
+        let end = &mut self.ends[side & 1];
+        let moved = sequence::delta(end.start, start);
+        end.begin(start, last);
+        if self.seen & (1 << side) != 0 && moved != 0 {
+            self.metrics.move_positions(side, moved.into());
         }
     }
 
@@ -72,7 +75,7 @@ impl TcpConnection {
             {
                 weirds.add("possible_split_routing");
             }
-            peer.begin(number.wrapping_sub(1), number.wrapping_sub(1));
+            self.assume_begin(1 - segment.from, number.wrapping_sub(1), number.wrapping_sub(1));
             return Some(1);
         }
         let (position, underflow) = peer.acknowledged.relative(number, peer.start);
