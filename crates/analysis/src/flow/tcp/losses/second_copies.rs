@@ -321,12 +321,11 @@ impl StreamLosses {
                     }
             };
             let Some(at) = self.gaps.iter().rposition(is_it) else { return false };
-            if before == Before::Perhaps {
-                self.gaps[at].is_assumed = true;
-            } else if copy.fills {
-                self.give_to_capture(at, copy.low, copy.high, limits);
-            } else {
-                self.gaps.remove(at);
+            match (copy.fills, before) {
+                (true, Before::Perhaps) => self.gaps[at].is_assumed = true,
+                (true, _) => self.give_to_capture(at, copy.low, copy.high, limits),
+                // Where nothing may have been lost, nothing is told.
+                (false, _) => drop(self.gaps.remove(at)),
             }
             false
         });
