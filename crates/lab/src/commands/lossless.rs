@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::stdout;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -113,18 +114,21 @@ pub(super) fn run(args: &LosslessArgs, program: Program) -> anyhow::Result<u8> {
     }
     drop(bed);
     if let Some(directory) = &args.output {
-        let report = Report { head, cells: &cells };
-        let json = serde_json::to_string_pretty(&report)? + "\n";
-        common::write(directory, LOSSLESS, &json)?;
-        common::write(directory, "lossless.csv", &csv::steps(&cells))?;
-        let lead =
-            "How many frames a second are captured without losing one, for each size of frames.";
-        let page = report.head.page("Capture without loss", lead, sections::lossless(&cells));
-        common::write_page(directory, "lossless", &page)?;
+        write(directory, &Report { head, cells: &cells })?;
     }
     print(stdout(), &table::cells(&cells)).context("cannot print the table")?;
     // What was measured is there, whatever prevents the rest.
     failed?;
     let is_whole = cells.len() == pairs.len() && cells.iter().all(|cell| cell.ended.is_none());
     Ok(if is_whole { DONE } else { FAILED })
+}
+
+/// Writes what was measured as JSON, CSV and a page.
+fn write(directory: &Path, report: &Report<'_>) -> anyhow::Result<()> {
+    let json = serde_json::to_string_pretty(report)? + "\n";
+    common::write(directory, LOSSLESS, &json)?;
+    common::write(directory, "lossless.csv", &csv::steps(report.cells))?;
+    let lead = "How many frames a second are captured without losing one, for each size of frames.";
+    let page = report.head.page("Capture without loss", lead, sections::lossless(report.cells));
+    common::write_page(directory, "lossless", &page)
 }

@@ -97,17 +97,11 @@ fn measured(
     }
     // What makes the trace, and what reads it, are of the testbed, too: they do not outlive it.
     let bed = Testbed::make(&warden, layout)?.until(stop);
-    let mut make = Command::new(&program);
-    bed.mark(&mut make).args(["generate", "hosts", "-q"]).args(SESSIONS).arg("-w").arg(trace);
-    let made = make.stdin(Stdio::null()).output().context("cannot make the trace")?;
-    // A signal of the terminal reaches the generator, too.
-    if stop.is_set() {
+    let Some(TrafficContent { packets: frames, bytes, .. }) =
+        make_trace(&bed, &program, trace, stop)?
+    else {
         return Ok(None);
-    }
-    let said = String::from_utf8_lossy(&made.stderr).into_owned();
-    ensure!(made.status.success(), "cannot make the trace: {}", said.trim());
-    let TrafficContent { packets: frames, bytes, .. } = TrafficContent::of(trace)?;
-    ensure!(frames > 0, "the trace is empty");
+    };
     let trace_size = u32::try_from(bytes / frames)?.saturating_add(FCS_LEN);
     let counting = Tool::all().into_iter().find(|tool| tool.name == "count");
     let counting = counting.context("there is no tool that counts")?;
@@ -149,6 +143,27 @@ fn measured(
     }
     let frames = frames_of_sizes;
     Ok(Some(Scale { is_short, frames, trace: rate, trace_size, offline, repeat: None }))
+}
+
+/// Makes a trace of sessions, and says what is in it; `None` where a signal came before.
+fn make_trace(
+    bed: &Testbed,
+    program: &Path,
+    trace: &Path,
+    stop: &Stop<'_>,
+) -> anyhow::Result<Option<TrafficContent>> {
+    let mut make = Command::new(program);
+    bed.mark(&mut make).args(["generate", "hosts", "-q"]).args(SESSIONS).arg("-w").arg(trace);
+    let made = make.stdin(Stdio::null()).output().context("cannot make the trace")?;
+    // A signal of the terminal reaches the generator, too.
+    if stop.is_set() {
+        return Ok(None);
+    }
+    let said = String::from_utf8_lossy(&made.stderr).into_owned();
+    ensure!(made.status.success(), "cannot make the trace: {}", said.trim());
+    let content = TrafficContent::of(trace)?;
+    ensure!(content.packets > 0, "the trace is empty");
+    Ok(Some(content))
 }
 
 /// Packets a second that the analysis of a file reaches on the processor that captures, with logs as a live one writes

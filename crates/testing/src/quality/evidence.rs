@@ -319,21 +319,7 @@ impl Side {
             .iter()
             .map(|(low, high)| (self.position(*low), self.position(*high)))
             .collect();
-        // RFC 2883: the first block tells of what came twice.
-        let report = blocks.first().filter(|first| {
-            let is_inside = blocks.get(1).is_some_and(|b| b.0 <= first.0 && first.1 <= b.1);
-            first.1 <= number || is_inside
-        });
-        if let Some(report) = report {
-            let is_it = |range: Range| range.0 < report.1 && report.0 < range.1;
-            // One report is of one copy.
-            if let Some(at) = self.copies.iter().rposition(|copy| is_it(copy.range)) {
-                self.copies.remove(at);
-            }
-            for claim in self.claims.iter_mut().filter(|claim| is_it(claim.range)) {
-                claim.may_be_late = false;
-            }
-        }
+        self.hear_report(&blocks, number);
         for copy in self.copies.iter_mut().filter(|copy| copy.range.1 <= number) {
             copy.is_answered = true;
         }
@@ -364,6 +350,23 @@ impl Side {
             }
         }
         self.open.retain(|open| !open.left.is_empty());
+    }
+
+    /// Takes the first block for what it may be: a report of what came twice (RFC 2883).
+    fn hear_report(&mut self, blocks: &[Range], number: i64) {
+        let report = blocks.first().filter(|first| {
+            let is_inside = blocks.get(1).is_some_and(|b| b.0 <= first.0 && first.1 <= b.1);
+            first.1 <= number || is_inside
+        });
+        let Some(report) = report else { return };
+        let is_it = |range: Range| range.0 < report.1 && report.0 < range.1;
+        // One report is of one copy.
+        if let Some(at) = self.copies.iter().rposition(|copy| is_it(copy.range)) {
+            self.copies.remove(at);
+        }
+        for claim in self.claims.iter_mut().filter(|claim| is_it(claim.range)) {
+            claim.may_be_late = false;
+        }
     }
 }
 

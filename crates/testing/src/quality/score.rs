@@ -145,6 +145,16 @@ impl Score {
     }
 
     fn judge(&mut self, flow: Flow, evidence: Evidence, told: LoggedConnection) {
+        let marks = self.judge_marks(&evidence, &told);
+        self.judge_look_alikes(&evidence, &told);
+        let causes = self.judge_causes(&evidence, &told);
+        if let Some(&what) = marks.iter().chain(&causes).next() {
+            self.wrong.push(Wrong { flow, what, evidence, told });
+        }
+    }
+
+    /// Whether what the capture lost is marked, and nothing else. Returns what is wrong.
+    fn judge_marks(&mut self, evidence: &Evidence, told: &LoggedConnection) -> Vec<&'static str> {
         let mut wrong = Vec::new();
         self.capture_lost += u64::from(evidence.capture_lost);
         if told.is_marked {
@@ -178,6 +188,11 @@ impl Score {
         if evidence.begin_missed {
             self.begin_missed.count(told.is_marked || told.is_unknown);
         }
+        wrong
+    }
+
+    /// What is told where the packets look like something that did not happen.
+    fn judge_look_alikes(&mut self, evidence: &Evidence, told: &LoggedConnection) {
         if evidence.like_reordering && !evidence.proven.contains(&Place::Before) {
             self.like_reordering.count(told.places.contains(&Place::Before));
         }
@@ -188,6 +203,11 @@ impl Score {
         if evidence.like_behind && !is_behind(&evidence.happened) {
             self.like_behind.count(is_behind(&told.places));
         }
+    }
+
+    /// Whether the causes are those that are proven, and none is invented. Returns what is wrong.
+    fn judge_causes(&mut self, evidence: &Evidence, told: &LoggedConnection) -> Vec<&'static str> {
+        let mut wrong = Vec::new();
         let missed = evidence.proven.difference(&told.places).count();
         let is_invented = |place: &&Place| {
             let is_excused = evidence.like_behind && **place == Place::Behind;
@@ -215,10 +235,7 @@ impl Score {
         if invented > 0 {
             wrong.push("a cause is told that did not happen");
         }
-        if !wrong.is_empty() {
-            let what = wrong[0];
-            self.wrong.push(Wrong { flow, what, evidence, told });
-        }
+        wrong
     }
 
     /// Adds the figures of another recording.

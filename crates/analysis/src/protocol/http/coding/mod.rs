@@ -229,20 +229,26 @@ impl Layer {
                     return told;
                 }
                 Outcome::Broken => {
-                    if let Some(spare) = self.spare.take() {
-                        // What does not begin as the coding says is without it.
-                        self.state = State::Untouched;
-                        return match run(inner, false, &spare, false, budget, take) {
-                            Decoded::TooMuch => Decoded::TooMuch,
-                            _ if told == Decoded::Well => Decoded::Broken(broken),
-                            _ => told,
-                        };
-                    }
-                    self.state = State::Over;
-                    return if told == Decoded::Well { Decoded::Broken(broken) } else { told };
+                    let is_too_much = self.give_up(inner, budget, take);
+                    return match told {
+                        _ if is_too_much => Decoded::TooMuch,
+                        Decoded::Well => Decoded::Broken(broken),
+                        _ => told,
+                    };
                 }
             }
         }
+    }
+
+    /// Ends a layer that is no such coding. What does not even begin as one is without it. Returns whether that
+    /// is more than may come out.
+    fn give_up(&mut self, inner: &mut [Self], budget: &mut Budget, take: Take<'_>) -> bool {
+        let Some(spare) = self.spare.take() else {
+            self.state = State::Over;
+            return false;
+        };
+        self.state = State::Untouched;
+        run(inner, false, &spare, false, budget, take) == Decoded::TooMuch
     }
 
     /// Bytes that it holds outside itself.
