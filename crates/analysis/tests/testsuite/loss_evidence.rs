@@ -1,7 +1,7 @@
 //! Verdicts about losses where the packets that tell of them are scarce: what a report is of, what an acknowledgement is an
 //! answer to, and what was seen of a side at all. Segment by segment, so that it is known what the receiver had.
 
-use crate::support::wire::{Client, FIN_ACK, Part, RST_ACK, SYN, SYN_ACK, Server, Wire};
+use crate::support::wire::{ACK, Client, FIN_ACK, Part, RST_ACK, SYN, SYN_ACK, Server, Wire};
 
 /// The SYN of either side permits SACK (RFC 2018, 2).
 const PERMITTED: [u8; 4] = [4, 2, 1, 1];
@@ -369,4 +369,24 @@ fn an_answer_is_too_soon_only_beside_what_was_measured_with_much_data() {
             .map(|(log, column)| logs.lines(log, &[column]).remove(0));
         assert_eq!(format!("{cause} {quality}"), expected, "{measured}");
     }
+}
+
+/// The SYN-ACK was missed, and so was much of what followed it. A segment without data tells how far its sender had
+/// come, before data comes that lies further back.
+#[test]
+fn what_was_missed_counts_from_the_begin_wherever_the_first_data_lies() {
+    let mut wire = Wire::new(50_001);
+    wire.syn(Client, SYN, b"");
+    wire.put(Client, &Part { flags: ACK, acknowledged: 1, ..wire.part(Client) });
+    let at = |position, data| Part { flags: ACK, position, data, ..wire.part(Server) };
+    let parts = [at(1_001, &[]), at(501, &[1; 100]), at(1_001, &[2; 100])];
+    for part in &parts {
+        wire.put(Server, part);
+    }
+    let answer = Part { flags: ACK, acknowledged: 1_101, ..wire.part(Client) };
+    wire.put(Client, &answer).pass(50).put(Client, &answer);
+    let logs = wire.logs();
+    assert_eq!(logs.lines("conn", &["capture_missed_bytes", "quality"]), ["900 touched"]);
+    let gaps = ["0 0 syn_ack", "0 500 data", "600 1000 data"];
+    assert_eq!(logs.lines("gaps", &["start", "end", "what"]), gaps);
 }

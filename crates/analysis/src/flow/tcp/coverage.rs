@@ -8,7 +8,7 @@
 //! | [`super::assembler`] | when its byte was captured, by the rules of Zeek | nothing |
 //! | [`super::losses`], [`super::metrics`] | when it passed the tap | evidence of who lost it |
 //!
-//! `docs/decisions/` tells why these are two sets of one kind and not one set.
+//! `docs/decisions/coverage.md` tells why these are two sets of one kind and not one set.
 
 /// Positions that were skipped, from `low` up to but not including `high`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,10 +91,10 @@ impl<T: Copy> Coverage<T> {
         self.holes.iter_mut().flat_map(|holes| holes.iter_mut())
     }
 
-    /// The first hole that has a position in common with those from `low` up to `high`.
-    #[must_use]
-    pub fn hole(&self, low: i64, high: i64) -> Option<&Hole<T>> {
-        self.holes().get(self.above(low)).filter(|hole| hole.low < high)
+    /// The holes that have a position in common with those from `low` up to `high`, the lowest first.
+    pub fn within(&self, low: i64, high: i64) -> impl Iterator<Item = &Hole<T>> {
+        let above = self.holes().get(self.above(low)..).unwrap_or_default();
+        above.iter().take_while(move |hole| hole.low < high)
     }
 
     /// Bytes that it holds outside itself.
@@ -304,8 +304,8 @@ mod tests {
         let mut c = coverage(&[(30, 40)]);
         c.reopen(10, 20, 5);
         assert_eq!(holes(&c), [(10, 20, 5), (30, 40, 0)]);
-        assert!(c.hole(20, 30).is_none());
-        assert_eq!(c.hole(15, 35).map(|hole| hole.known), Some(5));
+        let within = |low, high| c.within(low, high).map(|hole| hole.known).collect::<Vec<_>>();
+        assert_eq!((within(20, 30), within(15, 30), within(19, 31)), (vec![], vec![5], vec![5, 0]));
     }
 
     /// Numbers that look random, the same in each run (Marsaglia, xorshift).

@@ -40,7 +40,7 @@ pub struct StreamLosses {
     /// Data that was seen and that the receiver lacks.
     pub(super) lacking: Option<Lacking>,
     /// By how much the position of the first byte of data exceeds 1.
-    shift: i64,
+    pub(super) shift: i64,
     /// Losses beyond those that are listed.
     pub surplus: Surplus,
     /// What came late, but within the wait.
@@ -159,7 +159,7 @@ impl StreamLosses {
     /// What is known of the first hole that has a number in common with those from `low` up to
     /// `high`.
     pub(super) fn hole(&self, low: i64, high: i64) -> Option<Skipped> {
-        let known = self.open_holes().find(|hole| hole.overlaps(low, high))?.known;
+        let known = self.coverage.within(low, high).find(|hole| !hole.known.is_given_up)?.known;
         let lacked = known.lacked.map(|shown| shown.since);
         Some(Skipped { revealed: known.revealed, lacked })
     }
@@ -167,7 +167,7 @@ impl StreamLosses {
     /// How many numbers from `low` up to `high` were not seen yet, and since when that is known.
     pub(super) fn unseen(&self, low: i64, high: i64) -> Unseen {
         let mut unseen = Unseen::default();
-        for hole in self.coverage.holes().iter().filter(|hole| hole.overlaps(low, high)) {
+        for hole in self.coverage.within(low, high) {
             let since = hole.known.revealed.at;
             unseen.since = if unseen.len == 0 { since } else { unseen.since.min(since) };
             unseen.len += (high.min(hole.high) - low.max(hole.low)).unsigned_abs();
@@ -275,7 +275,7 @@ impl StreamLosses {
         // What lies between holes was seen before.
         let mut from = low;
         while from < high {
-            let next = self.open_holes().find(|hole| hole.high > from);
+            let next = self.coverage.within(from, high).find(|hole| !hole.known.is_given_up);
             let (hole_low, hole_high) = next.map_or((high, high), |hole| (hole.low, hole.high));
             let to = hole_low.min(high);
             if from < to {
@@ -362,7 +362,7 @@ impl StreamLosses {
             }
         }
         let top = highest.unwrap_or(next);
-        let is_seen = !self.open_holes().any(|hole| hole.overlaps(position, position + 1));
+        let is_seen = self.hole(position, position + 1).is_none();
         if let Some(lacking) = self.lacking.as_mut().filter(|lacking| lacking.low == position) {
             lacking.shown.last = time;
             lacking.top = lacking.top.max(top);
@@ -396,11 +396,13 @@ impl StreamLosses {
             }
             given_up += usize::from(hole.known.is_given_up);
         }
-        self.coverage.retain(|hole| {
-            let is_forgotten = hole.known.is_given_up && given_up > REMEMBERED;
-            given_up -= usize::from(is_forgotten);
-            !is_forgotten
-        });
+        if given_up > REMEMBERED {
+            self.coverage.retain(|hole| {
+                let is_forgotten = hole.known.is_given_up && given_up > REMEMBERED;
+                given_up -= usize::from(is_forgotten);
+                !is_forgotten
+            });
+        }
         for gap in lost {
             self.push(gap, limits);
         }

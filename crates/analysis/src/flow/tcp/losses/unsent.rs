@@ -12,10 +12,12 @@ impl StreamLosses {
     /// All positions are higher by so many numbers. Only segments without data came before, so that there are no
     /// copies of any.
     pub(super) fn move_positions(&mut self, by: i64) {
-        let coverage = core::mem::take(&mut self.coverage);
+        let (mut coverage, shift) = (core::mem::take(&mut self.coverage), self.shift);
         self.begin_anew();
+        coverage.move_by(by);
         self.coverage = coverage;
-        self.coverage.move_by(by);
+        // Where nothing tells of another begin, the data begins at the first segment.
+        self.shift = if shift == 0 { 0 } else { shift + by };
     }
 
     /// What lies from `low` up to `high` was not seen, and is no loss.
