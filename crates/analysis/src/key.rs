@@ -124,16 +124,23 @@ impl FlowKey {
         Endpoint { address: self.high_address, port: self.high_port }
     }
 
-    /// A hash for tables; an attacker who does not know `seed` cannot aim at one bucket.
-    #[must_use]
+    /// All of it: both addresses, and the rest in one word.
     #[inline]
-    pub const fn hash(&self, seed: u64) -> u32 {
+    const fn words(&self) -> [u64; 5] {
         let [a, b] = self.low_address.words();
         let [c, d] = self.high_address.words();
         let ports = (self.low_port as u64) << 32
             | (self.high_port as u64) << 16
             | (self.protocol as u64) << 8
             | self.one_way as u64;
+        [a, b, c, d, ports]
+    }
+
+    /// A hash for tables; an attacker who does not know `seed` cannot aim at one bucket.
+    #[must_use]
+    #[inline]
+    pub const fn hash(&self, seed: u64) -> u32 {
+        let [a, b, c, d, ports] = self.words();
         let first = fold(a ^ seed, b ^ 0x9e37_79b9_7f4a_7c15);
         let second = fold(c ^ seed.rotate_left(32), d ^ 0xbf58_476d_1ce4_e5b9);
         let mixed = fold(first ^ ports, second ^ 0x94d0_49bb_1331_11eb);
@@ -165,12 +172,7 @@ impl FlowKey {
     /// VLANs and tunnel, `time` and `tie` are those of its first packet.
     #[must_use]
     pub const fn name(&self, context: u64, time: i64, tie: u64) -> u128 {
-        let [a, b] = self.low_address.words();
-        let [c, d] = self.high_address.words();
-        let ports = (self.low_port as u64) << 32
-            | (self.high_port as u64) << 16
-            | (self.protocol as u64) << 8
-            | self.one_way as u64;
+        let [a, b, c, d, ports] = self.words();
         let words = [a, b, c, d, ports, context, time as u64, tie];
         let (mut left, mut right) = (0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344);
         let mut i = 0;
