@@ -155,8 +155,7 @@ impl Flow {
         if !verdict.is_answered {
             return Quality::Unknown;
         }
-        let is_doubtful = verdict.has_taken_back || verdict.has_damaged_end || verdict.has_leap;
-        if verdict.unknown > 0 || verdict.assumed > 0 || is_doubtful {
+        if verdict.unknown > 0 || verdict.assumed > 0 || verdict.has_doubtful_size {
             return Quality::Suspect;
         }
         if verdict.is_begun { Quality::Clean } else { Quality::Unknown }

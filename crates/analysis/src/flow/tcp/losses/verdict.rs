@@ -24,12 +24,10 @@ pub struct LossVerdict {
     pub is_answered: bool,
     /// Whether its sides went on with numbers that lie beyond all that they can have sent.
     pub is_renumbered: bool,
-    /// Whether something was acknowledged that was never sent.
-    pub has_taken_back: bool,
-    /// Whether a FIN alone tells of more bytes than were ever on their way at once.
-    pub has_leap: bool,
-    /// Whether bytes at the end of a side were seen in damaged segments only, and not acknowledged.
-    pub has_damaged_end: bool,
+    /// Whether its sizes rest on what may be forged or was not taken: something was acknowledged that was never sent, a
+    /// FIN alone tells of more bytes than are ever on their way at once, or bytes at the end of a side were seen in damaged
+    /// segments only, and not acknowledged.
+    pub has_doubtful_size: bool,
     /// Losses of the capture that are proven.
     pub captures: u64,
     /// Losses whose cause is unknown.
@@ -93,11 +91,11 @@ impl TcpConnection {
         let [originator, responder] = directions;
         verdict.is_answered = originator.is_seen() && responder.is_seen();
         verdict.is_renumbered = self.is_renumbered();
-        verdict.has_taken_back = self.has_taken_back();
-        verdict.has_leap = self.has_leap;
         let [low, high] = &self.ends;
-        verdict.has_damaged_end =
-            low.has_damaged_end(high.state) || high.has_damaged_end(low.state);
+        verdict.has_doubtful_size = self.has_taken_back()
+            || self.has_leap
+            || low.has_damaged_end(high.state)
+            || high.has_damaged_end(low.state);
         verdict.is_begun = originator.has_syn() || responder.has_syn();
         let is_known = |one: &Direction| one.data_segments == 0 || one.has_acknowledgements();
         verdict.network_bytes =
