@@ -68,7 +68,6 @@ pub(crate) struct FileTransfer {
     filename: Option<Box<[u8]>>,
     /// Bytes that it will have, as far as the protocol tells.
     total: Option<u64>,
-    parent: Option<Uid>,
     /// Time of the first bytes.
     begun: Option<Timestamp>,
     last: Timestamp,
@@ -110,7 +109,6 @@ impl FileTransfer {
             depth: 0,
             filename: None,
             total: None,
-            parent: None,
             begun: None,
             last: Timestamp::EPOCH,
             seen: 0,
@@ -384,7 +382,7 @@ impl FileTransfer {
             missing_bytes: self.missing,
             overflow_bytes: self.overflow,
             timedout: self.has_timed_out,
-            parent_fuid: self.parent,
+            parent_fuid: None,
             md5: digests.md5,
             sha1: digests.sha1,
             sha256: digests.sha256,
