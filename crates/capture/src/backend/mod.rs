@@ -36,7 +36,7 @@ use crate::options::{Direction, Options};
 ///
 /// ```compile_fail,E0499
 /// # use std::time::Duration;
-/// # use netsniff_capture::backend::{Arrival, Receiver};
+/// # use netsniff_capture::backend::Receiver;
 /// fn keep(receiver: &mut dyn Receiver) {
 ///     let first = receiver.receive(Duration::ZERO).unwrap();
 ///     let second = receiver.receive(Duration::ZERO).unwrap();
@@ -47,10 +47,10 @@ use crate::options::{Direction, Options};
 ///
 /// ```
 /// # use std::time::Duration;
-/// # use netsniff_capture::backend::{Arrival, Receiver};
+/// # use netsniff_capture::backend::{Received, Receiver};
 /// fn count(receiver: &mut dyn Receiver) -> usize {
 ///     let mut count = 0;
-///     while let Ok(Arrival::Packets(lent)) = receiver.receive(Duration::ZERO) {
+///     while let Ok(Received::Packets(lent)) = receiver.receive(Duration::ZERO) {
 ///         count += lent.packets.len();
 ///     }
 ///     count
@@ -69,7 +69,7 @@ pub trait Receiver: Send {
     ///
     /// # Errors
     ///
-    /// Failures of the calls; that an interface is down or gone is no error but an [`Received`].
+    /// Failures of the calls; that an interface is down or gone is no error but a [`Received`].
     fn receive(&mut self, patience: Duration) -> Result<Received<'_>>;
 
     /// Takes no more packets. Those that the ring holds are still lent, then [`Received::End`] comes.
