@@ -390,3 +390,25 @@ fn what_was_missed_counts_from_the_begin_wherever_the_first_data_lies() {
     let gaps = ["0 0 syn_ack", "0 500 data", "600 1000 data"];
     assert_eq!(logs.lines("gaps", &["start", "end", "what"]), gaps);
 }
+
+/// The SYN-ACK and the first data were missed, and come late, behind other data. The client's handshake tells where the
+/// server began, so that the SYN-ACK is no other answer.
+#[test]
+fn a_late_answer_to_a_syn_begins_nothing_anew() {
+    let mut wire = Wire::new(80);
+    wire.syn(Client, SYN, b"").pass(9);
+    let answer = Part { flags: SYN_ACK, position: 0, ..wire.part(Server) };
+    wire.hides(Server, b"#").acks(Client).sends(Client, [1; 50]).pass(1);
+    let opened = wire.part(Client);
+    let at = |position, data| Part { position, data, ..wire.part(Server) };
+    let parts = [at(1, &[2; 100][..]), at(101, &[3; 100]), at(201, &[4; 100])];
+    wire.acks(Server).put(Server, &parts[1]).put(Client, &opened);
+    wire.put(Server, &answer).put(Client, &opened).put(Server, &parts[2]).pass(200);
+    wire.put(Server, &parts[0]).hides(Server, &[0; 300]).acks(Client).ends(Client).ends(Server);
+    let logs = wire.logs();
+    let columns =
+        ["conn_state", "history", "orig_bytes", "resp_bytes", "capture_missed_bytes", "quality"];
+    assert_eq!(logs.lines("conn", &columns), ["SF SADadhtFf 50 300 0 clean"]);
+    let columns = ["is_orig", "what", "start", "end", "cause"];
+    assert_eq!(logs.lines("gaps", &columns), ["F data 0 100 network_before"]);
+}

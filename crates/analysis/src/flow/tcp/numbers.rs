@@ -20,8 +20,7 @@ impl TcpConnection {
         let syn = segment.has(TcpFlags::SYN);
         match sender.state {
             State::Inactive if syn => sender.begin(sequence, end),
-            // Numbered as though there had been a SYN, and so that this is no repetition.
-            State::Inactive => self.assume_begin(segment.from, sequence.wrapping_sub(1), sequence),
+            State::Inactive => self.begin_unopened(segment),
             State::SynSent | State::SynAckSent if syn && sequence != sender.start => {
                 weirds.add("SYN_seq_jump");
                 sender.begin(sequence, end);
@@ -42,6 +41,17 @@ impl TcpConnection {
             }
             _ => {}
         }
+    }
+
+    /// Begins a side whose SYN was not seen: where the other side's handshake says, so that what was missed
+    /// counts as carried. Else it is numbered as though there had been a SYN, and so that this is no repetition.
+    #[cold]
+    fn begin_unopened(&mut self, segment: &Segment<'_>) {
+        let (side, sequence) = (segment.from & 1, segment.tcp.sequence);
+        let is_behind =
+            |begin: &u32| (0..=sequence::MAX_WINDOW).contains(&sequence::delta(sequence, *begin));
+        let begin = self.metrics.told_begin(side).filter(is_behind).unwrap_or(sequence);
+        self.assume_begin(side, begin.wrapping_sub(1), begin);
     }
 
     /// Begins a side whose SYN was not seen at a number. What it said before stands at other positions then.

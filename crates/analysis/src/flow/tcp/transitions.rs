@@ -150,6 +150,17 @@ impl TcpConnection {
         }
     }
 
+    /// Whether a SYN-ACK that the originator waits for comes behind what it should have come before.
+    fn is_late_answer(&self, segment: &Segment<'_>) -> bool {
+        let sender = &self.ends[segment.from & 1];
+        segment.has(TcpFlags::SYN)
+            && segment.has(TcpFlags::ACK)
+            && !segment.is_originator()
+            && sender.state == State::Partial
+            && segment.tcp.sequence == sender.start
+            && self.ends[ORIGINATOR].state == State::SynSent
+    }
+
     fn when_syn_sent(&mut self, segment: &Segment<'_>, weirds: &mut Weirds) -> Close {
         let from = segment.from;
         let state = self.ends[from].state;
@@ -193,6 +204,9 @@ impl TcpConnection {
         {
             weirds.add("SYN_after_partial");
             self.set_state(from, State::SynSent);
+        }
+        if self.is_late_answer(segment) {
+            self.responder_begins(segment, weirds);
         }
         if segment.has(TcpFlags::FIN) && !segment.has(TcpFlags::RST) {
             self.set_state(from, State::Closed);

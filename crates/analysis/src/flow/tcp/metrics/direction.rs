@@ -141,6 +141,11 @@ impl Direction {
         self.is(bit::BEGUN)
     }
 
+    /// The number that it was expected to begin with, by the first acknowledgement of it.
+    pub(in crate::flow::tcp) const fn told_begin(&self) -> Option<u32> {
+        if self.is(bit::EXPECTED) { Some(self.start) } else { None }
+    }
+
     /// Whether its SYN was seen.
     pub(in crate::flow::tcp) const fn has_syn(&self) -> bool {
         self.is(bit::SYN)
@@ -419,7 +424,8 @@ impl Direction {
     #[cold]
     fn begin(&mut self, seen: &Observed<'_>, peer: &Self, ledger: &mut Ledger) {
         let syn = seen.has(TcpFlags::SYN);
-        let start = seen.tcp.sequence.wrapping_add(u32::from(syn));
+        let first = seen.tcp.sequence.wrapping_add(u32::from(syn));
+        let mut start = first;
         if self.is(bit::BEGUN) && start == self.start {
             // A copy, maybe of one that was missed; the numbers stand.
             self.set(bit::SYN, true);
@@ -431,6 +437,9 @@ impl Direction {
             // The handshake was seen from one side, so that all is missing up to here.
             let is_open = ledger.begun_late(seen, self.start);
             self.set(bit::OPEN_GAPS, is_open);
+            if (0..=MAX_WINDOW).contains(&delta(start, self.start)) {
+                start = self.start;
+            }
         }
         if syn && self.is(bit::EXPECTED) && !self.is(bit::BEGUN) && start == self.start {
             let is_missed = seen.place.is_some_and(|place| {
@@ -441,7 +450,7 @@ impl Direction {
         }
         self.start = start;
         self.next = seen.tcp.sequence;
-        self.una = start;
+        self.una = first;
         self.marks = Marks::default();
         self.set(bit::TIMING | bit::UNSEEN | bit::RECOVERY | bit::SACKED | bit::PROBED, false);
         self.set(bit::INITIAL_WINDOW | bit::ACKNOWLEDGED, false);
