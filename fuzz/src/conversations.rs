@@ -284,7 +284,7 @@ fn datagrams(wanted: ProtocolSet, turns: &[Turn]) -> usize {
             for (at, turn) in (1..).zip(turns) {
                 let What::Bytes(payload) = &turn.what else { continue };
                 let (time, from) = (Timestamp::from_nanos(at * 1_000_000), turn.from);
-                let _ = id.protocol().datagram(port, payload);
+                let _ = id.protocol().sender(port, payload);
                 session.datagram(&Datagram { time, from, port, payload }, &mut found);
                 found.attribute(id.protocol().analyzer(), &mut { MAX_ODDITIES });
                 outcome.drain(&mut found, port);

@@ -64,8 +64,8 @@ pub use findings::{Finding, Findings, MAX_ODDITIES};
 pub(crate) use http::speaker;
 pub use list::{PROTOCOLS, ProtocolId, ProtocolSet, Services};
 pub use session::{
-    Bytes, Counted, Datagram, GapAction, MissingBytes, Progress, Role, Session, SessionContext,
-    SideEnd, Successor,
+    Bytes, Counted, Datagram, DatagramVerdict, GapAction, MissingBytes, Progress, Role, Session,
+    SessionContext, SideEnd, Successor,
 };
 pub(crate) use tls::ocsp;
 
@@ -101,9 +101,9 @@ pub trait Protocol: Sync {
         &[]
     }
 
-    /// What one datagram to or from a server's `port` shows by itself.
-    fn datagram(&self, _port: u16, _payload: &[u8]) -> DatagramVerdict {
-        DatagramVerdict::Unclear
+    /// Which side sent a datagram to or from a server's `port`, where its header alone tells.
+    fn sender(&self, _port: u16, _payload: &[u8]) -> Option<Role> {
+        None
     }
 
     /// Whether datagrams tell nothing of each other, so that one that is not of this protocol takes back
@@ -146,28 +146,6 @@ pub trait Protocol: Sync {
     fn errand(&self, context: &SessionContext<'_>, _: Arc<ExpectedTransfer>) -> Box<dyn Session> {
         self.session(context)
     }
-}
-
-/// What a datagram shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DatagramVerdict {
-    /// It is too short to tell.
-    Unclear,
-    /// It cannot be a message of this protocol.
-    Contradicts {
-        /// Whether its header, read as one of this protocol, is the side's that answers. As in Zeek,
-        /// that is believed all the same.
-        from_server: bool,
-    },
-    /// A message of a kind that the protocol does not have.
-    Unknown {
-        /// Whether it is of the side that answers.
-        from_server: bool,
-    },
-    /// A message of the side that asks.
-    FromClient,
-    /// A message of the side that answers.
-    FromServer,
 }
 
 /// How the end of an exchange is found: a look at every `interval` from its begin, which ends it

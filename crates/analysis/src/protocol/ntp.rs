@@ -5,7 +5,7 @@ use core::net::Ipv4Addr;
 
 use netsniff_packet::Timestamp;
 
-use super::{Datagram, DatagramVerdict, Findings, Protocol, Session, SessionContext};
+use super::{Datagram, DatagramVerdict, Findings, Protocol, Role, Session, SessionContext};
 use crate::record::{Interval, LogType};
 
 crate::record! {
@@ -85,16 +85,12 @@ impl Protocol for Ntp {
         &[123]
     }
 
-    fn datagram(&self, _port: u16, payload: &[u8]) -> DatagramVerdict {
-        match (payload.first(), is_whole(payload)) {
-            (None, _) => DatagramVerdict::Unclear,
-            (Some(_), false) => DatagramVerdict::Contradicts { from_server: false },
-            (Some(first), true) => match first & 7 {
-                CLIENT => DatagramVerdict::FromClient,
-                SERVER => DatagramVerdict::FromServer,
-                // Peers, broadcasts and control messages do not tell.
-                _ => DatagramVerdict::Unclear,
-            },
+    /// Peers, broadcasts and control messages do not tell.
+    fn sender(&self, _port: u16, payload: &[u8]) -> Option<Role> {
+        match payload.first().filter(|_| is_whole(payload))? & 7 {
+            CLIENT => Some(Role::Originator),
+            SERVER => Some(Role::Responder),
+            _ => None,
         }
     }
 
@@ -120,13 +116,13 @@ struct NtpSession {
 }
 
 impl Session for NtpSession {
-    fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings) {
-        let Some(&first) = datagram.payload.first() else { return };
+    fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings) -> DatagramVerdict {
+        let Some(&first) = datagram.payload.first() else { return DatagramVerdict::Fits };
         if !is_whole(datagram.payload) {
             if !core::mem::replace(&mut self.has_told, true) {
                 found.weirds.add("NTP_malformed_message");
             }
-            return;
+            return DatagramVerdict::Contradicts;
         }
         self.is_confirmed = true;
         let [version, mode] = [first >> 3 & 7, first & 7];
@@ -137,6 +133,7 @@ impl Session for NtpSession {
             }
             found.row(message);
         }
+        DatagramVerdict::Fits
     }
 
     fn end(&mut self, _: &mut Findings) {}
@@ -302,21 +299,19 @@ mod tests {
 
     #[test]
     fn clients_and_servers_tell_who_asks_and_others_do_not() {
-        let verdicts: Vec<_> = (0..8).map(|mode| Ntp.datagram(123, &header(mode))).collect();
-        let unclear = DatagramVerdict::Unclear;
-        let (client, server) = (DatagramVerdict::FromClient, DatagramVerdict::FromServer);
-        let expected = [unclear, unclear, unclear, client, server, unclear, unclear, unclear];
-        assert_eq!(verdicts, expected);
-        assert_eq!(Ntp.datagram(123, &[]), DatagramVerdict::Unclear);
+        let senders: Vec<_> = (0..8).map(|mode| Ntp.sender(123, &header(mode))).collect();
+        let (client, server) = (Some(Role::Originator), Some(Role::Responder));
+        assert_eq!(senders, [None, None, None, client, server, None, None, None]);
+        assert_eq!(Ntp.sender(123, &[]), None);
+        assert_eq!(Ntp.sender(123, &header(SERVER)[..HEADER_LEN - 1]), None);
     }
 
     #[test]
     fn an_octet_too_few_is_no_message() {
-        let contradicts = DatagramVerdict::Contradicts { from_server: false };
         for mode in 1..=5 {
             let message = header(mode);
             assert!(is_whole(&message));
-            assert_eq!(Ntp.datagram(123, &message[..HEADER_LEN - 1]), contradicts);
+            assert!(!is_whole(&message[..HEADER_LEN - 1]));
         }
         let mut control = vec![0x16, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, b'a', b'b', b'c'];
         assert!(is_whole(&control));

@@ -10,12 +10,25 @@ use crate::limits::Limits;
 use crate::reassembly::stream::GapCause;
 use crate::uid::Uid;
 
+/// What a session found a datagram to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DatagramVerdict {
+    /// A message of the protocol, or too short to tell.
+    Fits,
+    /// A message of a kind that the protocol does not have.
+    Unknown,
+    /// It cannot be a message of the protocol.
+    Contradicts,
+}
+
 /// One conversation in one protocol.
 ///
 /// Whatever it finds must not depend on how a stream was cut into segments.
 pub trait Session: Debug + Send {
     /// Takes the payload of a datagram.
-    fn datagram(&mut self, _: &Datagram<'_>, _: &mut Findings) {}
+    fn datagram(&mut self, _: &Datagram<'_>, _: &mut Findings) -> DatagramVerdict {
+        DatagramVerdict::Fits
+    }
 
     /// Takes bytes of a stream. What it does not consume comes again, with what follows.
     fn bytes(&mut self, _: &Bytes<'_>, _: &mut Findings) -> Progress {

@@ -93,14 +93,6 @@ impl Protocol for Snmp {
         &PORTS
     }
 
-    fn datagram(&self, _port: u16, payload: &[u8]) -> DatagramVerdict {
-        if payload.is_empty() || SnmpMessage::read(payload).is_some() {
-            DatagramVerdict::Unclear
-        } else {
-            DatagramVerdict::Contradicts { from_server: false }
-        }
-    }
-
     fn is_datagram_alone(&self) -> bool {
         true
     }
@@ -133,13 +125,14 @@ struct SnmpSession {
 }
 
 impl Session for SnmpSession {
-    fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings) {
+    fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings) -> DatagramVerdict {
         if datagram.payload.is_empty() {
-            return;
+            return DatagramVerdict::Fits;
         }
         let Some(message) = SnmpMessage::read(datagram.payload) else {
             found.weirds.add("SNMP_malformed_message");
-            return self.told.filter(&mut found.weirds);
+            self.told.filter(&mut found.weirds);
+            return DatagramVerdict::Contradicts;
         };
         self.is_confirmed |= datagram.from == Role::Responder;
         let row = self.row.get_or_insert_with(|| Summary::begun(datagram.time, message.version));
@@ -163,6 +156,7 @@ impl Session for SnmpSession {
                 self.told.filter(&mut found.weirds);
             }
         }
+        DatagramVerdict::Fits
     }
 
     fn end(&mut self, found: &mut Findings) {
@@ -558,7 +552,6 @@ mod tests {
     fn messages_are_known_anywhere_and_others_are_not() {
         for message in messages() {
             assert!(Snmp.detect_datagram(&message), "{message:?}");
-            assert_eq!(Snmp.datagram(161, &message), DatagramVerdict::Unclear);
         }
         for other in [community(1, &pdu(0xbe, &[])), version_3(b"u", &[4], &number(1)), vec![]] {
             assert!(!Snmp.detect_datagram(&other), "{other:?}");
@@ -575,7 +568,7 @@ mod tests {
                 for octet in 0..=255 {
                     changed[at] = octet;
                     let (row, weirds, _) = told(&[(Role::Responder, changed.clone())]);
-                    let is_read = Snmp.datagram(161, &changed) == DatagramVerdict::Unclear;
+                    let is_read = SnmpMessage::read(&changed).is_some();
                     assert_eq!(
                         (row.is_some(), !weirds.contains(&"SNMP_malformed_message")),
                         (is_read, is_read)

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use netsniff_packet::Timestamp;
 
-use super::{Datagram, Findings, Protocol, Session, SessionContext};
+use super::{Datagram, DatagramVerdict, Findings, Protocol, Session, SessionContext};
 use crate::record::{Connection, LogType, Proto};
 
 crate::record! {
@@ -90,7 +90,7 @@ struct SyslogSession {
 }
 
 impl Session for SyslogSession {
-    fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings) {
+    fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings) -> DatagramVerdict {
         let priority = Priority::read(datagram.payload);
         self.is_confirmed |= priority.is_some_and(|(priority, _)| priority.is_regular);
         // On its port any datagram is a message (RFC 3164, section 4.3.3), elsewhere the priority tells.
@@ -98,6 +98,7 @@ impl Session for SyslogSession {
         if is_message && !datagram.payload.is_empty() {
             found.row(SyslogMessage::of(datagram.time, priority, datagram.payload));
         }
+        DatagramVerdict::Fits
     }
 
     fn end(&mut self, _: &mut Findings) {}

@@ -11,6 +11,7 @@ use super::{FlowTracker, Lookup};
 use crate::file::HashKinds;
 use crate::flow::attached::{AppLayer, Attached};
 use crate::flow::expectations::{Expectations, Route};
+use crate::flow::history::UNKNOWN;
 use crate::flow::streams::{SegmentPayload, StreamContext, StreamSegment, Streams};
 use crate::flow::tcp::machine::SegmentOutcome;
 use crate::flow::tcp::{Segment, TcpConnection};
@@ -20,8 +21,8 @@ use crate::key::Side;
 use crate::limits::Limits;
 use crate::options::{Options, Urgent};
 use crate::protocol::{
-    Conversation, Datagram, Findings, MAX_ODDITIES, ProtocolId, ProtocolSet, Role, Session,
-    SessionContext,
+    Conversation, Datagram, DatagramVerdict, Findings, MAX_ODDITIES, ProtocolId, ProtocolSet, Role,
+    Session, SessionContext,
 };
 use crate::reassembly::fingerprint::Fingerprints;
 use crate::reassembly::piece::Overlap;
@@ -169,12 +170,26 @@ impl FlowTracker {
         if matches!(talk, AppLayer::Silence) {
             *talk = AppLayer::Datagrams(protocol, protocol.protocol().session(&context));
         }
-        if let AppLayer::Datagrams(id, session) = talk
-            && !contain(*id, session, &mut self.findings, |session, found| {
-                session.datagram(datagram, found);
-            })
-        {
-            *talk = AppLayer::Over;
+        if let AppLayer::Datagrams(id, session) = talk {
+            let id = *id;
+            // Where each stands alone, one that contradicts takes back nothing of what was read before.
+            let is_safe = id.protocol().is_datagram_alone() && session.is_confirmed();
+            let mut verdict = DatagramVerdict::Fits;
+            let is_well = contain(id, session, &mut self.findings, |session, found| {
+                verdict = session.datagram(datagram, found);
+            });
+            if !is_well {
+                *talk = AppLayer::Over;
+            }
+            match verdict {
+                DatagramVerdict::Fits => {}
+                DatagramVerdict::Unknown => _ = flow.history().once(UNKNOWN, b'X'),
+                DatagramVerdict::Contradicts if is_safe => {}
+                DatagramVerdict::Contradicts => {
+                    flow.contradicted = true;
+                    flow.spoken = true;
+                }
+            }
         }
         let change = flow.attached_bytes() as isize - before as isize;
         self.note_change(change);

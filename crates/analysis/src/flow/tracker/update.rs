@@ -4,13 +4,12 @@ use netsniff_packet::checksum;
 use netsniff_packet::decode::{Tcp, Transport, Udp};
 
 use super::{FlowTracker, Lookup};
-use crate::flow::attached::AppLayer;
-use crate::flow::history::{History, UNKNOWN};
+use crate::flow::history::History;
 use crate::flow::tcp::{self, Segment, TcpConnection};
 use crate::flow::{Flow, TransportState, roles};
 use crate::key::{self, Side};
 use crate::limits::Limits;
-use crate::protocol::{Datagram, DatagramVerdict, ProtocolId, Role};
+use crate::protocol::{Datagram, ProtocolId, Role};
 use crate::unit::DecodedDatagram;
 use crate::weird::{Detail, Weirds};
 
@@ -83,12 +82,11 @@ impl FlowTracker {
         flow.count_payload(side, i64::from(header.len) - 8);
         if let Some(protocol) = flow.protocol {
             let payload = unit.payload(bytes);
-            if note_message(flow, protocol, payload, side) {
-                let (port, time) = (hinting_port(flow, protocol), unit.time);
-                let is_asked = flow.originator == side;
-                let from = if is_asked { Role::Originator } else { Role::Responder };
-                self.converse(protocol, &Datagram { time, from, port, payload }, place);
-            }
+            note_sender(flow, protocol, payload, side);
+            let (port, time) = (hinting_port(flow, protocol), unit.time);
+            let is_asked = flow.originator == side;
+            let from = if is_asked { Role::Originator } else { Role::Responder };
+            self.converse(protocol, &Datagram { time, from, port, payload }, place);
         }
         if header.len != ip.payload_len {
             let lengths = Detail::Unequal(header.len.into(), ip.payload_len.into());
@@ -194,12 +192,6 @@ impl Flow {
         }
     }
 
-    /// Whether its session has read what is surely of its protocol.
-    fn has_said_something(&self) -> bool {
-        let talk = self.attached.as_ref().map(|attached| &attached.talk);
-        matches!(talk, Some(AppLayer::Datagrams(_, session)) if session.is_confirmed())
-    }
-
     /// Counts the payload of a datagram.
     #[inline]
     const fn count_payload(&mut self, side: Side, len: i64) {
@@ -224,29 +216,14 @@ impl TransportState {
 /// (`dpd_buffer_size`).
 const MAX_BEGINNING: i64 = 1024;
 
-/// Looks at a message of the protocol that the port hints at, and tells whether its session is to
-/// have it. The first one tells who asks: an answer that comes first is one whose question was
-/// missed.
-fn note_message(flow: &mut Flow, protocol: ProtocolId, payload: &[u8], side: Side) -> bool {
-    let verdict = protocol.protocol().datagram(hinting_port(flow, protocol), payload);
-    let is_unknown = matches!(verdict, DatagramVerdict::Unknown { .. });
-    let from_server = match verdict {
-        DatagramVerdict::Unclear => return true,
-        DatagramVerdict::FromClient => false,
-        DatagramVerdict::FromServer => true,
-        DatagramVerdict::Unknown { from_server } => from_server,
-        DatagramVerdict::Contradicts { .. }
-            if protocol.protocol().is_datagram_alone() && flow.has_said_something() =>
-        {
-            return true;
-        }
-        DatagramVerdict::Contradicts { from_server } => {
-            flow.contradicted = true;
-            from_server
-        }
+/// Looks at the header of a message of the protocol that the port hints at. The first one tells who
+/// asks: an answer that comes first is one whose question was missed.
+fn note_sender(flow: &mut Flow, protocol: ProtocolId, payload: &[u8], side: Side) {
+    let Some(sender) = protocol.protocol().sender(hinting_port(flow, protocol), payload) else {
+        return;
     };
     // Multicast announcements answer nobody (RFC 6762, section 8.3).
-    if from_server
+    if sender == Role::Responder
         && !flow.spoken
         && flow.originator == side
         && !flow.ends().1.address.to_ip().is_multicast()
@@ -254,10 +231,6 @@ fn note_message(flow: &mut Flow, protocol: ProtocolId, payload: &[u8], side: Sid
         flow.flip();
     }
     flow.spoken = true;
-    if is_unknown {
-        flow.history().once(UNKNOWN, b'X');
-    }
-    true
 }
 
 /// The port by which messages of a protocol differ: the responder's, but the originator's where only that one is known

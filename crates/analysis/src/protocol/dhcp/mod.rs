@@ -41,17 +41,9 @@ impl Protocol for Dhcp {
     }
 
     /// Those of the server and of the client, and that of the servers that only tell where to boot
-    /// from.
+    /// from. As in Zeek they alone tell who asks: servers broadcast, too.
     fn udp_ports(&self) -> &'static [u16] {
         &[67, 68, 4011]
-    }
-
-    /// As in Zeek the ports tell who asks: servers broadcast, too.
-    fn datagram(&self, _port: u16, payload: &[u8]) -> DatagramVerdict {
-        match message::read(payload) {
-            DhcpDatagram::Message { is_typed: true, .. } => DatagramVerdict::Unclear,
-            _ => DatagramVerdict::Contradicts { from_server: false },
-        }
     }
 
     fn is_datagram_alone(&self) -> bool {
@@ -76,7 +68,7 @@ struct DhcpSession {
 }
 
 impl Session for DhcpSession {
-    fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings) {
+    fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings) -> DatagramVerdict {
         match message::read(datagram.payload) {
             DhcpDatagram::Message { options, is_typed } => {
                 self.is_confirmed = true;
@@ -85,11 +77,15 @@ impl Session for DhcpSession {
                 }
                 let message = DhcpMessage::new(datagram.time, datagram.from, &options);
                 found.fact(message);
+                if is_typed {
+                    return DatagramVerdict::Fits;
+                }
             }
             _ if core::mem::replace(&mut self.has_told, true) => {}
             DhcpDatagram::NoCookie => found.weirds.add("DHCP_bad_cookie"),
             DhcpDatagram::Malformed => found.weirds.add("DHCP_malformed_message"),
         }
+        DatagramVerdict::Contradicts
     }
 
     fn end(&mut self, _: &mut Findings) {}

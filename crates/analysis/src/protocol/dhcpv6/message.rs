@@ -104,11 +104,6 @@ struct Inner<'a> {
     peer: Option<Address>,
 }
 
-/// Whether a datagram is a message: its options, and those of every relay around it, fill it.
-pub(super) fn is_whole(payload: &[u8]) -> bool {
-    inner(payload).is_some_and(|inner| Options(inner.options).all(|option| option.is_some()))
-}
-
 /// Takes off what relays put around a message; `None` where that is cut off, or where there is more
 /// than relays may put.
 fn inner(mut payload: &[u8]) -> Option<Inner<'_>> {
@@ -290,9 +285,7 @@ mod tests {
     }
 
     fn read(payload: &[u8]) -> Option<Dhcpv6Message> {
-        let message = Dhcpv6Message::read(Timestamp::EPOCH, Role::Originator, payload);
-        assert_eq!(message.is_some(), is_whole(payload), "{payload:?}");
-        message
+        Dhcpv6Message::read(Timestamp::EPOCH, Role::Originator, payload)
     }
 
     #[test]

@@ -38,18 +38,10 @@ impl Protocol for Dhcpv6 {
         &[PendingExchanges::<Dhcpv6Exchange>::join]
     }
 
-    /// Those of the client, and of the server and the relay.
+    /// Those of the client, and of the server and the relay. They alone tell who asks: a server's answer to a
+    /// multicast address comes as a flow of its own.
     fn udp_ports(&self) -> &'static [u16] {
         &[546, 547]
-    }
-
-    /// A server's answer to a multicast address comes as a flow of its own, so roles stay as they are.
-    fn datagram(&self, _port: u16, payload: &[u8]) -> DatagramVerdict {
-        if message::is_whole(payload) {
-            DatagramVerdict::Unclear
-        } else {
-            DatagramVerdict::Contradicts { from_server: false }
-        }
     }
 
     fn is_datagram_alone(&self) -> bool {
@@ -74,16 +66,17 @@ struct Dhcpv6Session {
 }
 
 impl Session for Dhcpv6Session {
-    fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings) {
+    fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings) -> DatagramVerdict {
         let Some(message) = Dhcpv6Message::read(datagram.time, datagram.from, datagram.payload)
         else {
             if !core::mem::replace(&mut self.has_told, true) {
                 found.weirds.add("DHCPv6_malformed_message");
             }
-            return;
+            return DatagramVerdict::Contradicts;
         };
         self.is_confirmed = true;
         found.fact(message);
+        DatagramVerdict::Fits
     }
 
     fn end(&mut self, _: &mut Findings) {}

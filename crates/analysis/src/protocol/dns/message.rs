@@ -4,7 +4,8 @@
 
 use core::ops::Range;
 
-use super::HEADER_LEN;
+use super::{HEADER_LEN, MAX_QUESTIONS, NETBIOS, OPCODES};
+use crate::protocol::DatagramVerdict;
 use crate::weird::Weirds;
 
 /// Octets of a name as text, with the dots between its labels. Longer names are cut, as in Zeek.
@@ -48,6 +49,17 @@ impl Header {
             authorities: word(8),
             additionals: word(10),
         })
+    }
+
+    /// Whether it can be the header of a message to or from a server's port.
+    pub(super) fn verdict(self, port: u16) -> DatagramVerdict {
+        if self.questions > MAX_QUESTIONS {
+            DatagramVerdict::Contradicts
+        } else if port != NETBIOS && !OPCODES.contains(&self.opcode()) {
+            DatagramVerdict::Unknown
+        } else {
+            DatagramVerdict::Fits
+        }
     }
 
     const fn flag(self, bit: u16) -> bool {

@@ -34,7 +34,9 @@ pub use resolution::Resolution;
 
 use core::time::Duration;
 
-use super::{DatagramVerdict, Detection, ExchangeTiming, Heads, Protocol, Session, SessionContext};
+use super::{
+    DatagramVerdict, Detection, ExchangeTiming, Heads, Protocol, Role, Session, SessionContext,
+};
 use crate::correlator::MakeJoin;
 use crate::record::LogType;
 use answers::Answers;
@@ -91,19 +93,10 @@ impl Protocol for Dns {
         &[PORT, NETBIOS, 5353, LLMNR]
     }
 
-    fn datagram(&self, port: u16, payload: &[u8]) -> DatagramVerdict {
-        // Zeek waits for more after a datagram that is too short.
-        let Some(header) = Header::of(payload) else { return DatagramVerdict::Unclear };
-        let from_server = header.is_response();
-        if header.questions > MAX_QUESTIONS {
-            DatagramVerdict::Contradicts { from_server }
-        } else if port != NETBIOS && !OPCODES.contains(&header.opcode()) {
-            DatagramVerdict::Unknown { from_server }
-        } else if from_server {
-            DatagramVerdict::FromServer
-        } else {
-            DatagramVerdict::FromClient
-        }
+    /// As in Zeek the header is believed, also where the rest is no message.
+    fn sender(&self, _port: u16, payload: &[u8]) -> Option<Role> {
+        let is_response = Header::of(payload)?.is_response();
+        Some(if is_response { Role::Responder } else { Role::Originator })
     }
 
     fn is_datagram_alone(&self) -> bool {
@@ -158,13 +151,13 @@ fn looks_like_a_message(mut head: &[u8]) -> Detection {
         let len = usize::from(u16::from_be_bytes(*length));
         let message = rest.get(..len).unwrap_or(rest);
         if len >= HEADER_LEN {
-            match (Dns.datagram(PORT, message), message.len() < HEADER_LEN) {
-                (_, true) => return Detection::Undecided,
-                (DatagramVerdict::FromClient | DatagramVerdict::FromServer, _) => {
+            match Header::of(message) {
+                None => return Detection::Undecided,
+                Some(header) if header.verdict(PORT) == DatagramVerdict::Fits => {
                     return Detection::Yes;
                 }
-                _ if len > MAX_JUNK => return Detection::No,
-                _ => {}
+                Some(_) if len > MAX_JUNK => return Detection::No,
+                Some(_) => {}
             }
         }
         let Some(behind) = rest.get(len..) else { return Detection::Undecided };
@@ -201,21 +194,26 @@ mod tests {
     #[test]
     fn the_response_bit_tells_who_speaks() {
         let mut message = [0; HEADER_LEN];
-        assert_eq!(Dns.datagram(53, &message), DatagramVerdict::FromClient);
+        assert_eq!(Dns.sender(53, &message), Some(Role::Originator));
         message[2] = 0x81;
-        assert_eq!(Dns.datagram(53, &message), DatagramVerdict::FromServer);
-        assert_eq!(Dns.datagram(53, &message[..11]), DatagramVerdict::Unclear);
+        assert_eq!(Dns.sender(53, &message), Some(Role::Responder));
+        assert_eq!(Dns.sender(53, &message[..11]), None);
+    }
+
+    fn verdict(port: u16, message: &[u8; HEADER_LEN]) -> DatagramVerdict {
+        Header::of(message).unwrap().verdict(port)
     }
 
     #[test]
     fn more_questions_than_anybody_asks_are_no_dns() {
         let mut message = [0; HEADER_LEN];
         message[5] = 25;
-        assert_eq!(Dns.datagram(53, &message), DatagramVerdict::FromClient);
+        assert_eq!(verdict(53, &message), DatagramVerdict::Fits);
         message[5] = 26;
-        assert_eq!(Dns.datagram(53, &message), DatagramVerdict::Contradicts { from_server: false });
+        assert_eq!(verdict(53, &message), DatagramVerdict::Contradicts);
         message[2] = 0x80;
-        assert_eq!(Dns.datagram(53, &message), DatagramVerdict::Contradicts { from_server: true });
+        assert_eq!(verdict(53, &message), DatagramVerdict::Contradicts);
+        assert_eq!(Dns.sender(53, &message), Some(Role::Responder), "believed all the same");
     }
 
     #[test]
@@ -247,12 +245,12 @@ mod tests {
         for opcode in 0..16 {
             let mut message = [0; HEADER_LEN];
             message[2] = opcode << 3;
-            assert_eq!(Dns.datagram(NETBIOS, &message), DatagramVerdict::FromClient);
+            assert_eq!(verdict(NETBIOS, &message), DatagramVerdict::Fits);
             let expected = match opcode {
-                0 | 4 | 5 => DatagramVerdict::FromClient,
-                _ => DatagramVerdict::Unknown { from_server: false },
+                0 | 4 | 5 => DatagramVerdict::Fits,
+                _ => DatagramVerdict::Unknown,
             };
-            assert_eq!(Dns.datagram(53, &message), expected, "{opcode}");
+            assert_eq!(verdict(53, &message), expected, "{opcode}");
         }
     }
 }

@@ -5,9 +5,10 @@ use super::allotment::{Part, allot};
 use super::framing::Framing;
 use super::message::{DnsMessage, Header};
 use super::transaction::{Asked, Transaction};
-use super::{LENGTH_LEN, MAX_QUESTIONS, NETBIOS, OPCODES, UPDATE, rdata, recognition, update};
+use super::{LENGTH_LEN, NETBIOS, UPDATE, rdata, recognition, update};
 use crate::protocol::{
-    Bytes, Datagram, Findings, GapAction, MissingBytes, Progress, Session, SessionContext,
+    Bytes, Datagram, DatagramVerdict, Findings, GapAction, MissingBytes, Progress, Session,
+    SessionContext,
 };
 use crate::weird::{Detail, Weirds};
 
@@ -90,27 +91,33 @@ impl DnsSession {
         }
     }
 
-    fn message(&mut self, datagram: &Datagram<'_>, found: &mut Findings) {
+    /// Zeek waits for more after one that is too short for a header.
+    fn message(&mut self, datagram: &Datagram<'_>, found: &mut Findings) -> DatagramVerdict {
         let Some(header) = Header::of(datagram.payload) else {
             found.weirds.add("DNS_truncated_len_lt_hdr_len");
-            return;
+            return DatagramVerdict::Fits;
         };
-        if header.questions > MAX_QUESTIONS {
-            if !self.is_mixed {
-                found.weirds.add("DNS_Conn_count_too_large");
+        let verdict = header.verdict(datagram.port);
+        let is_doubtful = self.is_mixed && datagram.port != NETBIOS;
+        match verdict {
+            DatagramVerdict::Contradicts => {
+                if !self.is_mixed {
+                    found.weirds.add("DNS_Conn_count_too_large");
+                }
+                self.is_mixed = true;
             }
-            self.is_mixed = true;
-            return;
+            _ if is_doubtful && !is_sure(datagram.payload) => {}
+            DatagramVerdict::Unknown => {
+                let opcode = Detail::Number(header.opcode().into());
+                found.weirds.add_with("DNS_unknown_opcode", opcode);
+            }
+            DatagramVerdict::Fits => self.transactions(datagram, header, found),
         }
-        let is_netbios = datagram.port == NETBIOS;
-        if self.is_mixed && !is_netbios && !is_sure(datagram.payload) {
-            return;
-        }
-        if !is_netbios && !OPCODES.contains(&header.opcode()) {
-            let opcode = Detail::Number(header.opcode().into());
-            found.weirds.add_with("DNS_unknown_opcode", opcode);
-            return;
-        }
+        verdict
+    }
+
+    /// Tells the transactions that a message completes, and keeps those that it begins.
+    fn transactions(&mut self, datagram: &Datagram<'_>, header: Header, found: &mut Findings) {
         self.messages = self.messages.wrapping_add(1);
         let parts = self.read(datagram, header, &mut found.weirds);
         for Part { transaction, addresses, .. } in parts {
@@ -167,8 +174,8 @@ impl DnsSession {
 }
 
 impl Session for DnsSession {
-    fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings) {
-        self.message(datagram, found);
+    fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings) -> DatagramVerdict {
+        self.message(datagram, found)
     }
 
     fn bytes(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {

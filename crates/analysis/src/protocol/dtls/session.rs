@@ -3,7 +3,7 @@
 use super::fragments::{Fragment, FragmentedMessage as Fragmented};
 use crate::protocol::file_transfer;
 use crate::protocol::findings::Findings;
-use crate::protocol::session::{Datagram, Session};
+use crate::protocol::session::{Datagram, DatagramVerdict, Session};
 use crate::protocol::tls::fingerprint::Carrier;
 use crate::protocol::tls::handshake::HandshakeMessage;
 use crate::protocol::tls::names::{DTLS10, DTLS12, DTLS13};
@@ -141,10 +141,9 @@ impl DtlsSession {
             Err(_) => Err("SSL_handshake_message_too_long"),
         }
     }
-}
 
-impl Session for DtlsSession {
-    fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings) {
+    /// Reads the records of a datagram.
+    fn records(&mut self, datagram: &Datagram<'_>, found: &mut Findings) {
         let payload = datagram.payload;
         let is_stun = payload.len() > 20 && payload.get(4..8) == Some(&STUN_COOKIE);
         if self.is_over || is_stun {
@@ -169,6 +168,13 @@ impl Session for DtlsSession {
         if self.is_over {
             self.negotiation.report(found);
         }
+    }
+}
+
+impl Session for DtlsSession {
+    fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings) -> DatagramVerdict {
+        self.records(datagram, found);
+        DatagramVerdict::Fits
     }
 
     fn end(&mut self, found: &mut Findings) {

@@ -6,7 +6,7 @@ use super::packet::{FIXED, Frame, Frames, Invariant, LONG, Packet};
 use super::protection::Keys;
 use super::version::{self, PacketType, Version};
 use crate::protocol::findings::Findings;
-use crate::protocol::session::{Datagram, Role, Session};
+use crate::protocol::session::{Datagram, DatagramVerdict, Role, Session};
 use crate::protocol::tls::fingerprint::Carrier;
 use crate::protocol::tls::handshake::HandshakeMessage;
 use crate::protocol::tls::hello::ClientHello;
@@ -331,7 +331,7 @@ impl QuicSession {
 }
 
 impl Session for QuicSession {
-    fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings) {
+    fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings) -> DatagramVerdict {
         let sender = Sender { from: datagram.from, time: datagram.time };
         let mut rest = datagram.payload;
         while !rest.is_empty() && !self.is_over {
@@ -340,6 +340,7 @@ impl Session for QuicSession {
                 Err(Unreadable) => self.is_over = true,
             }
         }
+        DatagramVerdict::Fits
     }
 
     fn end(&mut self, found: &mut Findings) {
