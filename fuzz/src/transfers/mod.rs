@@ -105,11 +105,12 @@ impl Case<'_> {
         if self.tap.has_forged() && !self.tap.has_handshake() {
             return;
         }
-        // Who forges both sides in agreement, or where no SYN tells of windows, is believed numbers that
-        // the fastest connection reaches, but not without a warning.
+        // Who forges both sides in agreement, or the SYN, or where no SYN tells of windows, is believed numbers
+        // that the fastest connection reaches, but not without a warning.
         let is_warned = |conn: &&Row| {
             let is_begun = conn["history"].contains(['S', 's']);
-            let is_free = self.tap.has_forged_both() || !is_begun;
+            let is_free =
+                self.tap.has_forged_both() || !is_begun || self.tap.has_forged_at(&conn["ts"]);
             let may_be = is_free && self.tap.has_forged_in_time();
             may_be && conn["quality"] != "clean"
         };

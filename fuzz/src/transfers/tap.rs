@@ -78,6 +78,11 @@ impl Tap {
         is_forged(Side::Client) && is_forged(Side::Server)
     }
 
+    /// Whether somebody forged a frame at a time, in seconds as in the logs.
+    pub(super) fn has_forged_at(&self, time: &str) -> bool {
+        self.shots.iter().any(|shot| shot.is_forged && shot.timestamp.to_string() == time)
+    }
+
     /// Whether somebody forged far numbers, in a capture with a pause in which so much can be sent.
     pub(super) fn has_forged_in_time(&self) -> bool {
         let pause = |pair: &[Shot]| pair[1].timestamp.nanos_since(pair[0].timestamp);
