@@ -257,6 +257,19 @@ fn a_second_fin_behind_the_first_counts_for_nothing() {
     }
 }
 
+/// The one answer to the SYN that was seen is not the one that the client took, which the capture missed.
+#[test]
+fn an_answer_behind_the_data_of_its_side_leaves_no_record_clean() {
+    for wire in &mut wires() {
+        wire.syn(Client, SYN, b"").hides(Server, b"#");
+        wire.put(Server, &Part { flags: SYN_ACK, position: 500, ..wire.part(Server) });
+        wire.acks(Client).says(Client, [1; 50]).says(Server, [2; 100]).says(Server, [3; 100]);
+        let logs = wire.logs();
+        assert_eq!(logs.lines("conn", &["orig_bytes", "quality"]), ["50 suspect"]);
+        assert!(logs.lines("gaps", &["bytes"]).is_empty());
+    }
+}
+
 /// It has the number of the one that was taken, but answers another SYN.
 #[test]
 fn a_copy_of_the_answer_acknowledges_nothing_far() {

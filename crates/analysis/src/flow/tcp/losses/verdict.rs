@@ -25,8 +25,8 @@ pub struct LossVerdict {
     /// Whether its sides went on with numbers that lie beyond all that they can have sent.
     pub is_renumbered: bool,
     /// Whether its sizes rest on what may be forged or was not taken: something was acknowledged that was never sent, a
-    /// FIN alone tells of more bytes than are ever on their way at once, or bytes at the end of a side were seen in damaged
-    /// segments only, and not acknowledged.
+    /// FIN alone tells of more bytes than are ever on their way at once, data stands before a SYN that nobody acknowledged,
+    /// or bytes at the end of a side were seen in damaged segments only, and not acknowledged.
     pub has_doubtful_size: bool,
     /// Losses of the capture that are proven.
     pub captures: u64,
@@ -93,7 +93,7 @@ impl TcpConnection {
         verdict.is_renumbered = self.is_renumbered();
         let [low, high] = &self.ends;
         verdict.has_doubtful_size = self.has_taken_back()
-            || self.has_leap
+            || self.is_unlike_syn
             || low.has_damaged_end(high.state)
             || high.has_damaged_end(low.state);
         verdict.is_begun = originator.has_syn() || responder.has_syn();
@@ -200,6 +200,10 @@ impl LossVerdict {
 
     fn note(&mut self, from: usize, gap: StreamGap, shift: i64) {
         let bytes = if gap.what == Missing::Data { gap.bytes(shift) } else { 0 };
+        if gap.what == Missing::Data && bytes == 0 && gap.is_second_copy() {
+            // Copies of what stands before the begin.
+            return;
+        }
         let gap = StreamGap { low: gap.low - shift, high: gap.high - shift, ..gap };
         self.assumed += u64::from(gap.is_assumed);
         match gap.cause {
