@@ -106,14 +106,24 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         pseudonyms: said.as_deref(),
         elapsed_nanos,
     };
-    print_summary(&analysis.summary(), args, &target)?;
+    conclude(&analysis, run.has_failed, args, &target)
+}
+
+/// Prints the summary, and returns the exit code.
+fn conclude(
+    analysis: &Analysis<'_>,
+    has_failed: bool,
+    args: &AnalyzeArgs,
+    target: &Target<'_>,
+) -> anyhow::Result<u8> {
+    print_summary(&analysis.summary(), args, target)?;
     if let Some(percent) = args.required_quality()
         && let Some(why) = analysis.below(percent)
     {
         say(&format!("below the required quality of {percent} %: {why}"));
         return Ok(BELOW_QUALITY);
     }
-    Ok(if run.has_failed { FAILED } else { DONE })
+    Ok(if has_failed { FAILED } else { DONE })
 }
 
 /// What is written once the rings are open.

@@ -156,6 +156,17 @@ impl Origin for Live {
     }
 
     fn notes(&self, _: &Analysis<'_>) -> Vec<String> {
+        let mut notes = self.of_rings();
+        notes.extend(self.uneven());
+        notes.extend(self.missing_rows());
+        notes.extend(self.of_files());
+        notes
+    }
+}
+
+impl Live {
+    /// What is odd about the packets that came out of the rings.
+    fn of_rings(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let sum = |of: fn(&netsniff_pipeline::live::RingReport) -> u64| -> u64 {
             self.reports().map(of).sum()
@@ -201,8 +212,12 @@ impl Origin for Live {
                 notes.push(format!("{name} went down {}", things(report.downs, "time")));
             }
         }
-        notes.extend(self.uneven());
-        notes.extend(self.missing_rows());
+        notes
+    }
+
+    /// What files beside the logs do not have.
+    fn of_files(&self) -> Vec<String> {
+        let mut notes = Vec::new();
         if self.unparsed_refused > 0 {
             notes.push(format!(
                 "{} packets are missing in unparsed.pcapng: they came faster than it could be written",
