@@ -163,7 +163,7 @@ impl LogWriter {
             // What the thread does from here on is no longer counted.
             state.close();
         }
-        let (joins, failure) = (state.joins, state.failure.clone());
+        let (joins, failure) = (state.joins.clone(), state.failure.clone());
         drop(state);
         let statistics = statistics(&self.hand_off);
         if let Some(thread) = self.thread.take_if(|_| has_ended) {

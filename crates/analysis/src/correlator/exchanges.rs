@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use netsniff_packet::Timestamp;
 
-use super::{Join, JoinOutput, JoinStatistics};
+use super::{Bound, GivenUp, Join, JoinOutput};
 use crate::limits::Limits;
 use crate::record::{Connection, Fact, Interval, Phase, Row, SortKey};
 use crate::uid::Uid;
@@ -19,6 +19,9 @@ pub trait MessageExchange: Debug + Send {
     type Message: Fact;
     /// The row that a whole exchange becomes.
     type Row: Row + 'static;
+
+    /// What several at a time are called, where their bound is told.
+    const PLURAL: &'static str;
 
     /// The exchange that a message belongs to.
     fn name_of(message: &Self::Message) -> Self::Name;
@@ -277,7 +280,8 @@ impl<E: MessageExchange> Join for PendingExchanges<E> {
         }
     }
 
-    fn count(&self, statistics: &mut JoinStatistics) {
-        statistics.exchanges_cut_short += self.cut_short;
+    fn given_up(&self) -> Option<GivenUp> {
+        let (bound, of) = (Bound::Number(self.limits.exchanges), E::PLURAL);
+        Some(GivenUp { bound, of, count: self.cut_short, what: "were told early" })
     }
 }

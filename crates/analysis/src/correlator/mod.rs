@@ -48,8 +48,15 @@ pub trait Join: Debug + Send {
     /// Tells all that waits, since the input ended at engine time `now`.
     fn finish(&mut self, _now: Timestamp, _out: &mut JoinOutput) {}
 
-    /// Adds what it amounts to.
-    fn count(&self, _statistics: &mut JoinStatistics) {}
+    /// What its bound made it give up so far.
+    fn given_up(&self) -> Option<GivenUp> {
+        None
+    }
+
+    /// What became of the files that it extracts.
+    fn extraction(&self) -> Option<ExtractionStatistics> {
+        None
+    }
 }
 
 /// A row of a join, which is of no single connection.
@@ -94,16 +101,34 @@ impl JoinOutput {
 }
 
 /// What joins amount to, and what their bounds made them give up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JoinStatistics {
-    /// Exchanges of DHCP and DHCPv6 that were told early.
-    pub exchanges_cut_short: u64,
-    /// Addresses of DNS answers that connections could still have followed.
-    pub answers_given_up: u64,
-    /// How often the certificates of a day were forgotten.
-    pub certificates_forgotten: u64,
+    /// What joins gave up, each whose bound was reached.
+    pub given_up: Vec<GivenUp>,
     /// What became of the files that were to be extracted.
     pub extraction: ExtractionStatistics,
+}
+
+/// What a join gave up, as the summary has it: "the bound of `bound` `of` was reached: `count` `what`".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GivenUp {
+    /// Its bound.
+    pub bound: Bound,
+    /// What the bound is of.
+    pub of: &'static str,
+    /// How much was given up.
+    pub count: u64,
+    /// What became of it.
+    pub what: &'static str,
+}
+
+/// A bound of a join.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// So many at a time.
+    Number(usize),
+    /// So many bytes for all of them.
+    Bytes(usize),
 }
 
 /// What became of the files that were to be extracted.
@@ -179,8 +204,11 @@ impl Correlator {
     /// What it amounts to so far.
     #[must_use]
     pub fn statistics(&self) -> JoinStatistics {
-        let mut statistics = JoinStatistics::default();
-        self.joins.iter().for_each(|join| join.count(&mut statistics));
-        statistics
+        let given_up = self.joins.iter().filter_map(|join| join.given_up());
+        let extraction = self.joins.iter().find_map(|join| join.extraction());
+        JoinStatistics {
+            given_up: given_up.filter(|given_up| given_up.count > 0).collect(),
+            extraction: extraction.unwrap_or_default(),
+        }
     }
 }

@@ -7,7 +7,7 @@
 use core::any::TypeId;
 
 use super::extraction::{Extracted, Stored};
-use crate::correlator::{ExtractionStatistics, Join, JoinOutput, JoinStatistics};
+use crate::correlator::{ExtractionStatistics, Join, JoinOutput};
 use crate::limits::Limits;
 use crate::record::{Connection, Fact, SortKey};
 
@@ -99,7 +99,7 @@ impl Join for Extraction {
         });
     }
 
-    fn count(&self, statistics: &mut JoinStatistics) {
-        statistics.extraction = self.statistics;
+    fn extraction(&self) -> Option<ExtractionStatistics> {
+        Some(self.statistics)
     }
 }

@@ -26,6 +26,8 @@ impl MessageExchange for DhcpExchange {
     type Message = DhcpMessage;
     type Row = Dhcp;
 
+    const PLURAL: &'static str = "exchanges of DHCP at a time";
+
     fn name_of(message: &DhcpMessage) -> u32 {
         message.xid
     }

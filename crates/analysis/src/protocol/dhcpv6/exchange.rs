@@ -33,6 +33,8 @@ impl MessageExchange for Dhcpv6Exchange {
     type Message = Dhcpv6Message;
     type Row = Dhcpv6;
 
+    const PLURAL: &'static str = "exchanges of DHCPv6 at a time";
+
     fn name_of(message: &Dhcpv6Message) -> Self::Name {
         (message.client.clone(), message.xid)
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::certificate::Presented;
-use crate::correlator::{Join, JoinOutput, JoinStatistics};
+use crate::correlator::{Bound, GivenUp, Join, JoinOutput};
 use crate::limits::Limits;
 use crate::record::{Connection, Fact, SortKey};
 
@@ -57,8 +57,13 @@ impl Join for Certificates {
         out.row(*key, presented.row());
     }
 
-    fn count(&self, statistics: &mut JoinStatistics) {
-        statistics.certificates_forgotten += self.forgotten;
+    fn given_up(&self) -> Option<GivenUp> {
+        Some(GivenUp {
+            bound: Bound::Number(self.most),
+            of: "certificates a day",
+            count: self.forgotten,
+            what: "times all that were told before were forgotten, and may be told again",
+        })
     }
 }
 
@@ -83,9 +88,7 @@ mod tests {
     }
 
     fn forgotten(join: &dyn Join) -> u64 {
-        let mut statistics = JoinStatistics::default();
-        join.count(&mut statistics);
-        statistics.certificates_forgotten
+        join.given_up().unwrap().count
     }
 
     #[test]

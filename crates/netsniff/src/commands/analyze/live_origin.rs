@@ -243,6 +243,7 @@ impl Live {
 
 #[cfg(test)]
 mod tests {
+    use netsniff_analysis::correlator::{Bound, GivenUp, JoinStatistics};
     use netsniff_analysis::{Limits, Options};
     use netsniff_packet::Timestamp;
 
@@ -268,6 +269,10 @@ mod tests {
 
     /// Its summary, where a filter in user space refused so many packets.
     fn summary(origin: &Live, filtered: u64) -> Summary {
+        summary_of(origin, filtered, JoinStatistics::default())
+    }
+
+    fn summary_of(origin: &Live, filtered: u64, joins: JoinStatistics) -> Summary {
         let settings = Settings {
             limits: Limits::default(),
             options: Options::default(),
@@ -279,11 +284,28 @@ mod tests {
             packets: Default::default(),
             flows: Default::default(),
             filtered,
-            joins: Default::default(),
+            joins,
             now: Timestamp::MIN,
         };
         let (settings, outcome) = (&settings, &outcome);
         Analysis { origin, settings, outcome, pseudonyms: None, elapsed_nanos: 0 }.summary()
+    }
+
+    #[test]
+    fn what_joins_gave_up_is_noted_with_its_bound() {
+        let given_up = |bound, of, count, what| GivenUp { bound, of, count, what };
+        let joins = JoinStatistics {
+            given_up: vec![
+                given_up(Bound::Number(4_096), "exchanges at a time", 12_345, "were told early"),
+                given_up(Bound::Bytes(64 << 20), "for answers", 1, "addresses were given up"),
+            ],
+            ..JoinStatistics::default()
+        };
+        let expected = [
+            "the bound of 4096 exchanges at a time was reached: 12.3 k were told early",
+            "the bound of 67.1 MB for answers was reached: 1 addresses were given up",
+        ];
+        assert_eq!(summary_of(&quiet(), 0, joins).notes, expected);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use netsniff_analysis::checksums::{Checked, Verdicts};
 use netsniff_analysis::correlator::ExtractionStatistics;
-use netsniff_analysis::correlator::JoinStatistics;
+use netsniff_analysis::correlator::{Bound, GivenUp};
 use netsniff_analysis::flow::statistics::{Ending, FlowStatistics};
 use netsniff_analysis::ingress::statistics::{Count as PacketCount, LossStatistics};
 use netsniff_analysis::log::conn::{ConnState, Quality};
@@ -267,36 +267,15 @@ impl Analysis<'_> {
 
     /// What bounds made those give up who join what several flows tell.
     fn joins_given_up(&self) -> Vec<String> {
-        let JoinStatistics {
-            exchanges_cut_short, answers_given_up, certificates_forgotten, ..
-        } = self.outcome.joins;
-        let limits = &self.settings.limits;
-        let mut notes = Vec::new();
-        if exchanges_cut_short > 0 {
-            notes.push(format!(
-                "the bound of {} exchanges of DHCP at a time was reached: {} were told early",
-                count(limits.exchanges as u64),
-                count(exchanges_cut_short)
-            ));
-        }
-        if answers_given_up > 0 {
-            notes.push(format!(
-                "the bound of {} for DNS answers was reached: {} addresses were given up while \
-                 connections could still follow them, whose columns dns_uid, dns_rtt and dns_age are \
-                 unset",
-                netsniff_console::number::bytes(limits.answer_bytes as u64),
-                count(answers_given_up)
-            ));
-        }
-        if certificates_forgotten > 0 {
-            notes.push(format!(
-                "the bound of {} certificates a day was reached {} times: those that were told \
-                 before may be told again",
-                count(limits.certificates as u64),
-                count(certificates_forgotten)
-            ));
-        }
-        notes
+        let note = |given_up: &GivenUp| {
+            let GivenUp { bound, of, count: number, what } = *given_up;
+            let bound = match bound {
+                Bound::Number(most) => count(most as u64),
+                Bound::Bytes(most) => netsniff_console::number::bytes(most as u64),
+            };
+            format!("the bound of {bound} {of} was reached: {} {what}", count(number))
+        };
+        self.outcome.joins.given_up.iter().map(note).collect()
     }
 }
 

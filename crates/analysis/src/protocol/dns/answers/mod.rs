@@ -13,7 +13,7 @@ use std::sync::Arc;
 use netsniff_packet::{Address, Timestamp};
 
 use super::Resolution;
-use crate::correlator::{Join, JoinOutput, JoinStatistics};
+use crate::correlator::{Bound, GivenUp, Join, JoinOutput};
 use crate::limits::Limits;
 use crate::protocol::Role;
 use crate::record::{Connection, Fact, Interval, SortKey};
@@ -231,8 +231,14 @@ impl Join for Answers {
         }
     }
 
-    fn count(&self, statistics: &mut JoinStatistics) {
-        statistics.answers_given_up += self.given_up;
+    fn given_up(&self) -> Option<GivenUp> {
+        Some(GivenUp {
+            bound: Bound::Bytes(self.most_bytes),
+            of: "for DNS answers",
+            count: self.given_up,
+            what: "addresses were given up while connections could still follow them, whose columns \
+                   dns_uid, dns_rtt and dns_age are unset",
+        })
     }
 }
 
