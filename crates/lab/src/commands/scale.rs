@@ -105,35 +105,16 @@ fn measured(
     let trace_size = u32::try_from(bytes / frames)?.saturating_add(FCS_LEN);
     let counting = Tool::all().into_iter().find(|tool| tool.name == "count");
     let counting = counting.context("there is no tool that counts")?;
-    let top = |load: &Load, what: &str| {
-        if stop.before(TIME).is_some() {
-            return Ok(None);
-        }
-        for _ in 0..TRIED {
-            let trial = match trial::run(&bed, &program, &counting, load) {
-                // A signal of the terminal reaches tool and generator, too.
-                _ if stop.is_set() => return Ok(None),
-                result => result?,
-            };
-            if let Some(rate) = trial.reached.filter(|_| trial.is_true_at_reached()) {
-                if !is_quiet {
-                    let rate = exact(rate.round() as i128);
-                    say(&format!("the sender reaches {rate} frames a second of {what}"));
-                }
-                return anyhow::Ok(Some(rate));
-            }
-        }
-        bail!("no run tells how fast the sender sends {what}")
-    };
+    let sender = HighestRate { bed: &bed, program: &program, counting: &counting, stop, is_quiet };
     let mut frames_of_sizes = Vec::new();
     for size in Scale::SIZES {
         let load = Load { size, time: TIME, ..Load::default() };
-        let Some(rate) = top(&load, &format!("{size} bytes"))? else { return Ok(None) };
+        let Some(rate) = sender.find(&load, &format!("{size} bytes"))? else { return Ok(None) };
         frames_of_sizes.push((size, rate));
     }
     let capture = Some(trace.to_owned());
     let load = Load { size: trace_size, time: TIME, capture, ..Load::default() };
-    let Some(rate) = top(&load, "the trace")? else { return Ok(None) };
+    let Some(rate) = sender.find(&load, "the trace")? else { return Ok(None) };
     // Where live analysis writes its logs, too.
     let offline = offline(&bed, &program, trace, frames);
     drop(bed);
@@ -143,6 +124,39 @@ fn measured(
     }
     let frames = frames_of_sizes;
     Ok(Some(Scale { is_short, frames, trace: rate, trace_size, offline, repeat: None }))
+}
+
+/// What is asked how fast the sender sends.
+struct HighestRate<'a> {
+    bed: &'a Testbed,
+    program: &'a Path,
+    counting: &'a Tool,
+    stop: &'a Stop<'a>,
+    is_quiet: bool,
+}
+
+impl HighestRate<'_> {
+    /// The highest rate of a load, in frames a second; `None` where a signal or the end of the time came before.
+    fn find(&self, load: &Load, what: &str) -> anyhow::Result<Option<f64>> {
+        if self.stop.before(TIME).is_some() {
+            return Ok(None);
+        }
+        for _ in 0..TRIED {
+            let trial = match trial::run(self.bed, self.program, self.counting, load) {
+                // A signal of the terminal reaches tool and generator, too.
+                _ if self.stop.is_set() => return Ok(None),
+                result => result?,
+            };
+            if let Some(rate) = trial.reached.filter(|_| trial.is_true_at_reached()) {
+                if !self.is_quiet {
+                    let rate = exact(rate.round() as i128);
+                    say(&format!("the sender reaches {rate} frames a second of {what}"));
+                }
+                return Ok(Some(rate));
+            }
+        }
+        bail!("no run tells how fast the sender sends {what}")
+    }
 }
 
 /// Makes a trace of sessions, and says what is in it; `None` where a signal came before.

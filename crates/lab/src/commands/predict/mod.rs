@@ -111,34 +111,8 @@ pub(super) fn run(args: &PredictArgs, program: Program) -> anyhow::Result<u8> {
     if let Some(traffic) = &traffic {
         print_traffic(traffic);
     }
-    if args.asked.keep_gaps && traffic.is_none() {
-        return Err(UsageError("--keep-gaps is of --replay".to_owned()).into());
-    }
     let questions = args.asked.questions(traffic.as_ref());
-    if questions.is_empty() && args.plan.is_none() && !args.score && !args.calibrate {
-        let said = "--rate asks, --plan makes points to ask, --score runs what was predicted, --calibrate finds a model";
-        return Err(UsageError(said.to_owned()).into());
-    }
-    common::frames_fit(args.asked.size.as_slice())?;
-    if questions.len() > MOST_QUESTIONS {
-        let most = exact(MOST_QUESTIONS as i128);
-        return Err(UsageError(format!("these are more than {most} questions")).into());
-    }
-    let tool = tool(&args.tool)?;
-    let is_dialled = args.asked.delay.is_some() || !args.asked.zip.is_empty();
-    if args.seed.is_some() && args.plan.is_none() {
-        return Err(UsageError("--seed is of --plan".to_owned()).into());
-    }
-    if args.plan.is_some() && is_dialled {
-        return Err(UsageError("the points of --plan have levels of their own".to_owned()).into());
-    }
-    if tool.name != "work" && (is_dialled || args.plan.is_some()) {
-        let said = "--zip, --delay and --plan are of the tool work alone";
-        return Err(UsageError(said.to_owned()).into());
-    }
-    if tool.name != ANALYZE && !args.asked.depth.is_empty() {
-        return Err(UsageError("--depth is of the tool analyze alone".to_owned()).into());
-    }
+    let tool = check(args, traffic.is_some(), questions.len())?;
     fs::create_dir_all(&args.output)
         .with_context(|| format!("cannot make {}", args.output.display()))?;
     let mut journal: Journal<LedgerEntry> = Journal::open(&args.output.join(LEDGER), true)?;
@@ -167,6 +141,38 @@ pub(super) fn run(args: &PredictArgs, program: Program) -> anyhow::Result<u8> {
     print(stdout(), &text).context("cannot print the table")?;
     // What was measured is there, whatever prevents the rest.
     Ok(if done? { DONE } else { FAILED })
+}
+
+/// Refuses options that are not of each other, and returns the tool whose losses are predicted.
+fn check(args: &PredictArgs, is_replay: bool, questions: usize) -> anyhow::Result<Tool> {
+    if args.asked.keep_gaps && !is_replay {
+        return Err(UsageError("--keep-gaps is of --replay".to_owned()).into());
+    }
+    if questions == 0 && args.plan.is_none() && !args.score && !args.calibrate {
+        let said = "--rate asks, --plan makes points to ask, --score runs what was predicted, --calibrate finds a model";
+        return Err(UsageError(said.to_owned()).into());
+    }
+    common::frames_fit(args.asked.size.as_slice())?;
+    if questions > MOST_QUESTIONS {
+        let most = exact(MOST_QUESTIONS as i128);
+        return Err(UsageError(format!("these are more than {most} questions")).into());
+    }
+    let tool = tool(&args.tool)?;
+    let is_dialled = args.asked.delay.is_some() || !args.asked.zip.is_empty();
+    if args.seed.is_some() && args.plan.is_none() {
+        return Err(UsageError("--seed is of --plan".to_owned()).into());
+    }
+    if args.plan.is_some() && is_dialled {
+        return Err(UsageError("the points of --plan have levels of their own".to_owned()).into());
+    }
+    if tool.name != "work" && (is_dialled || args.plan.is_some()) {
+        let said = "--zip, --delay and --plan are of the tool work alone";
+        return Err(UsageError(said.to_owned()).into());
+    }
+    if tool.name != ANALYZE && !args.asked.depth.is_empty() {
+        return Err(UsageError("--depth is of the tool analyze alone".to_owned()).into());
+    }
+    Ok(tool)
 }
 
 fn tool(name: &str) -> Result<Tool, UsageError> {
