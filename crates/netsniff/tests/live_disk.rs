@@ -91,7 +91,7 @@ fn ring(tool: &Tool, block: u64) -> f64 {
 }
 
 /// A tool before a disk: what it loses, and what arithmetic says, where its queues have room for so many packets beside
-/// the pipe.
+/// the pipe. A machine that others share may slow one run down unseen: where that one is off, the next two are not.
 fn compare(
     test: &str,
     host: &[(&str, &str)],
@@ -100,23 +100,39 @@ fn compare(
     queues: f64,
 ) -> Option<[f64; 2]> {
     let bed = bed(test, host)?;
-    let Some(trial) = valid(&bed, tool, &load(seconds)) else {
-        skip(Need::Quiet, format_args!("{test}: this machine is too busy, no run proves anything"));
-        return None;
-    };
     let settings: Vec<_> = host.iter().map(|(name, value)| setting(name, value)).collect();
     let disk = Layout::default().with(&settings).unwrap().disk.unwrap();
     let room = queues + PIPE as f64 / STORED;
-    let time = Duration::from_secs_f64(trial.sent as f64 / RATE);
-    let expected = disk.loses(&Stream { packets: RATE, bytes: STORED, room, time });
-    let counted = trial.counted.captured.unwrap() + trial.counted.dropped.unwrap();
-    assert_eq!(counted + trial.backlog_dropped, trial.sent, "every packet is known: {trial:?}");
-    let lost = trial.loss().unwrap();
-    assert!((lost - expected).abs() < 0.03, "{lost} was lost, {expected} expected: {trial:?}");
-    if expected == 0.0 {
-        assert!(trial.is_lossless(), "{trial:?}");
+    let measure = || {
+        let Some(trial) = valid(&bed, tool, &load(seconds)) else {
+            skip(
+                Need::Quiet,
+                format_args!("{test}: this machine is too busy, no run proves anything"),
+            );
+            return None;
+        };
+        let time = Duration::from_secs_f64(trial.sent as f64 / RATE);
+        let expected = disk.loses(&Stream { packets: RATE, bytes: STORED, room, time });
+        let counted = trial.counted.captured.unwrap() + trial.counted.dropped.unwrap();
+        assert_eq!(counted + trial.backlog_dropped, trial.sent, "every packet is known: {trial:?}");
+        let lost = trial.loss().unwrap();
+        let is_as_expected =
+            (lost - expected).abs() < 0.03 && (expected > 0.0 || trial.is_lossless());
+        Some((is_as_expected, [lost, expected], trial))
+    };
+    let (is_as_expected, said, trial) = measure()?;
+    if is_as_expected {
+        return Some(said);
     }
-    Some([lost, expected])
+    eprintln!("{said:?} lost and expected, once: {trial:?}");
+    let mut last = None;
+    for _ in 0..2 {
+        let (is_as_expected, said, trial) = measure()?;
+        let [lost, expected] = said;
+        assert!(is_as_expected, "{lost} was lost, {expected} expected: {trial:?}");
+        last = Some(said);
+    }
+    last
 }
 
 /// libpcap's block of a ring: the longest packet that it takes.
