@@ -171,9 +171,9 @@ pub struct TcpConnection {
     pub(super) handshake_done: bool,
     /// Both sides began, and what they said has not told the client yet.
     pub(super) is_crossed: bool,
-    /// What a side sent is not where its SYN says: a FIN ends more than was ever on its way at once, of which nothing was
-    /// seen, or data stands before a SYN that nobody acknowledged.
-    pub(super) is_unlike_syn: bool,
+    /// What a side sent is not where it seemed to begin: a FIN ends more than was ever on its way at once, of which nothing
+    /// was seen, or data stands before a begin that nobody acknowledged.
+    pub(super) is_unlike_begin: bool,
     /// Something was acknowledged that was never sent.
     pub(super) has_taken_back: bool,
     /// Nothing but `remove_at` ends the connection any more.
@@ -214,7 +214,7 @@ impl Default for TcpConnection {
             is_established: false,
             handshake_done: false,
             is_crossed: false,
-            is_unlike_syn: false,
+            is_unlike_begin: false,
             has_taken_back: false,
             timers_cancelled: false,
             remove_at: Timestamp::MAX,
@@ -255,7 +255,7 @@ impl TcpConnection {
         let sender = &self.ends[segment.from];
         let (position, underflow) = sender.last.relative(tcp.sequence, sender.start);
         if underflow && !segment.has(TcpFlags::RST) {
-            self.is_unlike_syn |= tcp.payload_len > 0 && !self.is_begun(segment.from);
+            self.is_unlike_begin |= tcp.payload_len > 0 && !self.is_begun(segment.from);
             context.weirds.add("TCP_seq_underflow_or_misorder");
         }
         self.note_history(segment, position, &mut context.history);

@@ -122,7 +122,7 @@ impl TcpConnection {
         if segment.has(TcpFlags::FIN) && only_syn_seen {
             // More than 2 GiB may lie between, of which nothing was seen.
             sender.last.advance(end);
-            self.is_unlike_syn |= !(0..=sequence::MAX_WINDOW).contains(&advance);
+            self.is_unlike_begin |= !(0..=sequence::MAX_WINDOW).contains(&advance);
         } else if sender.state == State::Reset || (segment.has(TcpFlags::RST) && advance > 0) {
             // Numbers of and after a reset are not to be trusted: whoever forges one guesses them.
         } else if advance > 0 {

@@ -25,7 +25,7 @@ pub struct LossVerdict {
     /// Whether its sides went on with numbers that lie beyond all that they can have sent.
     pub is_renumbered: bool,
     /// Whether its sizes rest on what may be forged or was not taken: something was acknowledged that was never sent, a
-    /// FIN alone tells of more bytes than are ever on their way at once, data stands before a SYN that nobody acknowledged,
+    /// FIN alone tells of more bytes than are ever on their way at once, data stands before a begin that nobody acknowledged,
     /// or bytes at the end of a side were seen in damaged segments only, and not acknowledged.
     pub has_doubtful_size: bool,
     /// Losses of the capture that are proven.
@@ -93,7 +93,7 @@ impl TcpConnection {
         verdict.is_renumbered = self.is_renumbered();
         let [low, high] = &self.ends;
         verdict.has_doubtful_size = self.has_taken_back()
-            || self.is_unlike_syn
+            || self.is_unlike_begin
             || low.has_damaged_end(high.state)
             || high.has_damaged_end(low.state);
         verdict.is_begun = originator.has_syn() || responder.has_syn();
