@@ -442,7 +442,11 @@ mod tests {
         let mut weirds = Vec::new();
         for (second, (from, payload)) in (1000..).zip(messages) {
             let time = Timestamp::from_nanos(second * 1_000_000_000);
-            session.datagram(&Datagram { time, from: *from, port: 161, payload }, &mut found);
+            let datagram = Datagram { time, from: *from, port: 161, payload };
+            let contradicts =
+                session.datagram(&datagram, &mut found) == DatagramVerdict::Contradicts;
+            let is_message = payload.is_empty() || SnmpMessage::read(payload).is_some();
+            assert_eq!(contradicts, !is_message, "{payload:?}");
             weirds.extend(found.weirds.drain().map(|oddity| oddity.name));
         }
         assert!(session.heap_bytes() <= size_of::<SnmpSession>() + 2 * MAX_TEXT + 256);
