@@ -5,8 +5,8 @@ use core::time::Duration;
 use netsniff_packet::Timestamp;
 
 use super::parents::Parents;
-use super::tcp::losses::verdict::{ConnectionLoss, LossVerdict, Span};
-use super::tcp::machine::ORIGINATOR;
+use super::tcp::segment::ORIGINATOR;
+use super::tcp::verdict::{ConnectionLoss, LossVerdict, Span};
 use super::tcp::{State, TcpConnection};
 use super::{Flow, TransportState};
 use crate::community_id::CommunityId;

@@ -3,9 +3,10 @@
 use netsniff_packet::Timestamp;
 
 use super::Flow;
+use super::tcp::metrics::TcpMetrics;
 use super::tcp::metrics::direction::Direction;
 use super::tcp::metrics::series::IntervalRtt;
-use super::tcp::metrics::{TcpMetrics, elapsed};
+use super::tcp::observed::elapsed;
 use crate::depth::Depth;
 use crate::log::{Rtt, Tcp};
 use crate::record::{Interval, Port};

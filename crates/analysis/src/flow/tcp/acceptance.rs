@@ -11,10 +11,11 @@ use netsniff_packet::decode::TcpFlags;
 
 use super::contest::Contest;
 use super::endpoint::{State, TcpEndpoint};
-use super::machine::{ORIGINATOR, RESPONDER, Segment, TcpConnection};
-use super::metrics::elapsed;
+use super::machine::TcpConnection;
 use super::numbers::sequence_length;
+use super::observed::elapsed;
 use super::refusal::{Oddness, Refusal, refuse, rival};
+use super::segment::{ORIGINATOR, RESPONDER, Segment};
 use super::sequence::{MAX_WINDOW, delta};
 
 /// Numbers so near each other are those of one flight: the largest window without a scale.

@@ -5,12 +5,11 @@ use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{Tcp, TcpFlags};
 
 use super::acceptance::could_be_taken;
-use super::machine::{
-    ORIGINATOR, RESPONDER, Segment, SegmentContext, SegmentOutcome, TcpConnection,
-};
-use super::metrics::Observed;
+use super::machine::{SegmentContext, SegmentOutcome, TcpConnection};
 use super::metrics::first::First;
+use super::observed::Observed;
 use super::refusal::Refusal;
+use super::segment::{ORIGINATOR, RESPONDER, Segment};
 use crate::depth::Depth;
 use crate::flow::SentTotals;
 use crate::limits::Limits;

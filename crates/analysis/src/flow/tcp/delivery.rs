@@ -5,7 +5,8 @@ use netsniff_packet::decode::TcpFlags;
 
 use super::assembler::RevealedGaps;
 use super::endpoint::{State, TcpEndpoint};
-use super::machine::{ORIGINATOR, Segment, SegmentContext, TcpConnection};
+use super::machine::{SegmentContext, TcpConnection};
+use super::segment::{ORIGINATOR, Segment};
 use crate::flow::history::History;
 use crate::limits::Limits;
 

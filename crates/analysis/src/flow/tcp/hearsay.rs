@@ -10,9 +10,10 @@ use netsniff_packet::Timestamp;
 use netsniff_packet::decode::TcpFlags;
 
 use super::assembler::Assembler;
-use super::machine::{Segment, SegmentContext, TcpConnection};
-use super::metrics::elapsed;
+use super::machine::{SegmentContext, TcpConnection};
 use super::numbers::sequence_length;
+use super::observed::elapsed;
+use super::segment::Segment;
 use super::sequence::{Wrapping, delta};
 use crate::limits::Limits;
 

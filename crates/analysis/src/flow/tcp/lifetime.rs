@@ -6,8 +6,9 @@ use netsniff_packet::decode::{Tcp, TcpFlags};
 
 use super::acceptance::{NEAR, could_be_taken};
 use super::endpoint::{State, TcpEndpoint};
-use super::machine::{RESPONDER, SegmentContext, TcpConnection};
+use super::machine::{SegmentContext, TcpConnection};
 use super::metrics::first::First;
+use super::segment::RESPONDER;
 use super::sequence::delta;
 use crate::depth::Depth;
 use crate::flow::first_look;

@@ -3,6 +3,7 @@
 //! | module | concern |
 //! |---|---|
 //! | [`sequence`] | numbers that wrap |
+//! | [`segment`] | one segment |
 //! | `acceptance` | which segments are of the connection |
 //! | `refusal` | why segments are not of it |
 //! | `contest` | what the others said |
@@ -14,8 +15,10 @@
 //! | `delivery` | what of the streams was seen, and when they are complete |
 //! | `lifetime` | from an opening to a deadline |
 //! | `numbers` | how far both sides have come |
+//! | `observed` | what losses and metrics need of a segment |
 //! | [`losses`] | what is missing, and who lost it |
 //! | [`metrics`] | what path and hosts are like |
+//! | [`verdict`] | what the losses amount to in the end |
 //! | [`transitions`] | how flags change the states |
 
 mod acceptance;
@@ -30,11 +33,15 @@ pub mod losses;
 pub mod machine;
 pub mod metrics;
 mod numbers;
+pub mod observed;
 mod refusal;
+pub mod segment;
 pub mod sequence;
 pub mod transitions;
+pub mod verdict;
 
 pub use contest::{Claimed, Unanswered};
 pub use endpoint::{State, TcpEndpoint};
 pub use hearsay::Withdrawn;
-pub use machine::{Segment, TcpConnection};
+pub use machine::TcpConnection;
+pub use segment::Segment;

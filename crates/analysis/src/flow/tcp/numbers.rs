@@ -3,7 +3,8 @@
 use netsniff_packet::decode::{Tcp, TcpFlags};
 
 use super::endpoint::State;
-use super::machine::{Segment, TcpConnection};
+use super::machine::TcpConnection;
+use super::segment::Segment;
 use super::sequence;
 use crate::flow::history::History;
 use crate::weird::Weirds;

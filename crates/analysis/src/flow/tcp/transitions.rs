@@ -3,7 +3,8 @@
 use netsniff_packet::decode::TcpFlags;
 
 use super::endpoint::State;
-use super::machine::{Close, ORIGINATOR, Segment, SegmentContext, TcpConnection, kind};
+use super::machine::{Close, SegmentContext, TcpConnection, kind};
+use super::segment::{ORIGINATOR, Segment};
 use super::sequence;
 use crate::weird::Weirds;
 

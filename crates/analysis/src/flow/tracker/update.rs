@@ -250,7 +250,7 @@ pub(super) fn is_interactive(flow: &Flow) -> bool {
     let (originator, responder) = flow.ends();
     let silent = flow
         .tcp()
-        .is_some_and(|tcp| tcp.ends[tcp::machine::ORIGINATOR].state == tcp::State::Inactive);
+        .is_some_and(|tcp| tcp.ends[tcp::segment::ORIGINATOR].state == tcp::State::Inactive);
     let likely = |port| roles::is_likely_server(key::TCP, port);
     let port = if silent && !likely(responder.port) && likely(originator.port) {
         originator.port

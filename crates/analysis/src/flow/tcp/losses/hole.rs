@@ -4,9 +4,8 @@ use netsniff_packet::Timestamp;
 
 use super::gap::{Proof, StreamGap};
 use super::second_copies::REORDER;
-use super::{Again, Revealed, is_past};
+use super::{Again, Class, Revealed, is_past};
 use crate::flow::tcp::coverage;
-use crate::flow::tcp::metrics::classify::Class;
 use crate::log::gaps::{Cause, Ended, Missing};
 
 /// Numbers that were skipped, and the evidence of who lost them.

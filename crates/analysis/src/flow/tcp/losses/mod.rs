@@ -4,29 +4,27 @@
 //! | module | concern |
 //! |---|---|
 //! | [`stream`] | evidence in one direction |
+//! | `again` | what came again, and how soon it can have been sent |
 //! | [`gap`] | one loss |
 //! | `hole` | what is missing until it is known why |
 //! | `second_copies` | what came twice |
 //! | `unsent` | what was never sent |
-//! | [`verdict`] | what all of it amounts to |
 //!
 //! `docs/losses.md` tells the rules.
 
+mod again;
 pub mod gap;
 mod hole;
 mod second_copies;
 pub mod stream;
 mod unsent;
-pub mod verdict;
+
+pub use again::{Again, Class, Path, Repair};
 
 use netsniff_packet::Timestamp;
 
-use super::metrics::Observed;
-use super::metrics::classify::Class;
-use super::metrics::direction::Direction;
-use super::metrics::handshake::{Handshake, Repair};
+use super::observed::{Observed, elapsed};
 use super::sequence::delta;
-use crate::limits::Limits;
 use hole::{Coming, Evidence};
 use second_copies::Report;
 use stream::StreamLosses;
@@ -34,76 +32,6 @@ use stream::StreamLosses;
 /// Blocks that fit a segment with time stamps (RFC 2018, 3): where there are so many, the receiver
 /// may have more than it tells.
 const FULL_SACK: u8 = 3;
-
-/// Round trips that are measured until the shortest of them tells how soon an answer can come. Those of the first
-/// segments may all have waited in the same queue.
-const SURE: u32 = 8;
-
-/// Where a segment stands in both streams, counted on past the wrap of sequence numbers: the SYN
-/// is 0 and the first byte of data is 1.
-#[derive(Clone, Copy, Debug)]
-pub struct StreamPosition<'a> {
-    /// Its first sequence number, in the stream of its sender.
-    pub position: i64,
-    /// What it acknowledges, in the stream of its receiver; 0 where that tells nothing.
-    pub acknowledged: i64,
-    /// Bounds of what is remembered.
-    pub limits: &'a Limits,
-}
-
-/// Why numbers came that are not new.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Again {
-    /// What the evidence of the metrics says.
-    pub class: Class,
-    /// The least time in which their sender answers what passes the tap; nanoseconds.
-    pub least_answer: Option<u64>,
-    /// The least time in which their receiver does.
-    pub least_acknowledgement: Option<u64>,
-    /// Whether they were surely sent after what revealed the hole that they fill.
-    pub is_later: bool,
-    /// Whether their sender was hardly asked for them yet, so that they may have been late.
-    pub is_hasty: bool,
-    /// How soon they can have been sent again.
-    pub repair: Repair,
-    /// How many numbers beyond them their sender had sent before.
-    pub sent_beyond: u32,
-    /// Their time stamp (RFC 7323), and whether all that their sender sent before has an older one.
-    pub stamp: Option<u32>,
-    /// Whether all that its sender sent before has an older stamp.
-    pub is_newest: bool,
-    /// Whether it may be the packet before it once more: it is like that one, and IPv6 does not
-    /// number packets.
-    pub may_be_doubled: bool,
-}
-
-/// How fast a direction is answered and repaired; nanoseconds.
-#[derive(Clone, Copy, Debug)]
-pub struct Path {
-    /// The least time in which the receiver answers what passes the tap, where that is known.
-    pub least_answer: Option<u64>,
-    /// The same as data tells it: that of the handshake waits for more than the network.
-    pub least_measured: Option<u64>,
-    /// Whether so many round trips were measured that the shortest of them is one without a wait.
-    pub is_least_sure: bool,
-    /// A hole that ends sooner may be reordering.
-    pub reorder: u64,
-    /// The round trip, where the handshake tells it.
-    pub rtt: Option<u64>,
-    /// How soon data can be sent again.
-    pub repair: Repair,
-    /// Whether the receiver, which has SACK, tells of nothing beyond what it acknowledges.
-    pub has_nothing_beyond: bool,
-    /// Whether the receiver has SACK.
-    pub has_sack: bool,
-    /// Whether the receiver would have reported with this acknowledgement that something came to it twice
-    /// (RFC 2883), and did not.
-    pub reports_nothing: bool,
-    /// By how much this acknowledgement goes on.
-    pub advance: i64,
-    /// The stamp that it echoes (RFC 7323).
-    pub echo: Option<u32>,
-}
 
 /// What a segment reports as come twice: the first block, if it lies below the cumulative acknowledgement or
 /// inside the second one (RFC 2883, 4).
@@ -113,33 +41,6 @@ pub(in crate::flow::tcp) fn reported_twice(seen: &Observed<'_>) -> Option<(u32, 
     let (&(low, high), rest) = blocks.split_first()?;
     let is_inside = rest.first().is_some_and(|&(l, h)| delta(low, l) >= 0 && delta(high, h) <= 0);
     (delta(high, seen.tcp.acknowledgement) <= 0 || is_inside).then_some((low, high))
-}
-
-impl Path {
-    /// The path of what `sender` sent, by what `receiver` acknowledges with a segment.
-    pub(super) fn of(
-        handshake: &Handshake,
-        seen: &Observed<'_>,
-        sender: &Direction,
-        receiver: &Direction,
-        advance: i32,
-    ) -> Self {
-        let options = &seen.tcp.options;
-        let has_sack = receiver.reports_duplicates(sender);
-        Self {
-            least_answer: handshake.least_answer(seen.from, &sender.rtt),
-            least_measured: handshake.least_measured(seen.from, &sender.rtt),
-            is_least_sure: sender.rtt.count >= SURE,
-            reorder: handshake.recovery().reorder,
-            rtt: handshake.rtt(),
-            repair: handshake.repair(1 - (seen.from & 1), &sender.rtt, &receiver.rtt),
-            has_nothing_beyond: options.sack_count == 0 && !options.cut && has_sack,
-            has_sack,
-            reports_nothing: has_sack && reported_twice(seen).is_none() && !options.cut,
-            advance: advance.max(0).into(),
-            echo: options.timestamps.map(|(_, echo)| echo),
-        }
-    }
 }
 
 /// The segment that revealed a hole: its sender sent it later than what it skipped.
@@ -423,5 +324,5 @@ fn nanos(duration: core::time::Duration) -> u64 {
 
 /// Whether more than `wait` has passed; a clock that went back tells nothing.
 fn is_past(since: Timestamp, now: Timestamp, wait: u64) -> bool {
-    super::metrics::elapsed(since, now).is_some_and(|age| age > wait)
+    elapsed(since, now).is_some_and(|age| age > wait)
 }

@@ -118,7 +118,7 @@ impl StreamLosses {
     }
 
     /// By how much the position of the first byte of data exceeds 1.
-    pub(super) const fn shift(&self) -> i64 {
+    pub(in crate::flow::tcp) const fn shift(&self) -> i64 {
         self.shift
     }
 
@@ -411,7 +411,7 @@ impl StreamLosses {
     /// Everything at the end: what was found, and what is open. Below `acknowledged` the receiver
     /// has everything; `reports` tells in how many nanoseconds it would have reported what came to it twice
     /// (RFC 2883), if it does; `last` is the time of the last packet.
-    pub(super) fn finish(
+    pub(in crate::flow::tcp) fn finish(
         &self,
         acknowledged: i64,
         reports: Option<u64>,

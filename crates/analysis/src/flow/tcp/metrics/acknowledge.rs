@@ -3,12 +3,17 @@
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::TcpFlags;
 
+use super::bit;
 use super::classify::DUPLICATE_ACKS;
 use super::direction::Direction;
 use super::handshake::Handshake;
-use super::{Observed, bit, elapsed};
-use crate::flow::tcp::losses::{Ledger, Path};
+use crate::flow::tcp::losses::{Ledger, Path, reported_twice};
+use crate::flow::tcp::observed::{Observed, elapsed};
 use crate::flow::tcp::sequence::{MAX_WINDOW, delta};
+
+/// Round trips that are measured until the shortest of them tells how soon an answer can come. Those of the first
+/// segments may all have waited in the same queue.
+const SURE: u32 = 8;
 
 impl Direction {
     /// Takes what `from` acknowledges of this direction with the segment. Returns a round-trip
@@ -40,7 +45,7 @@ impl Direction {
             self.bits |= bit::ACKNOWLEDGED;
         }
         if self.is(bit::OPEN_GAPS) || delta(number, self.next) > 0 {
-            let path = Path::of(handshake, seen, self, from, advance);
+            let path = path_of(handshake, seen, self, from, advance);
             let is_open = ledger.acknowledged(seen, self.next, &path);
             self.set(bit::OPEN_GAPS, is_open);
         }
@@ -107,7 +112,7 @@ impl Direction {
             return;
         }
         if self.is(bit::OPEN_GAPS) || (0 < beyond && beyond <= MAX_WINDOW) {
-            let path = Path::of(handshake, seen, self, from, 0);
+            let path = path_of(handshake, seen, self, from, 0);
             let is_open = ledger.acknowledged(seen, self.next, &path);
             self.set(bit::OPEN_GAPS, is_open);
         }
@@ -166,5 +171,30 @@ impl Direction {
                 self.evidence_at = time;
             }
         }
+    }
+}
+
+/// The path of what `sender` sent, by what `receiver` acknowledges with a segment.
+fn path_of(
+    handshake: &Handshake,
+    seen: &Observed<'_>,
+    sender: &Direction,
+    receiver: &Direction,
+    advance: i32,
+) -> Path {
+    let options = &seen.tcp.options;
+    let has_sack = receiver.reports_duplicates(sender);
+    Path {
+        least_answer: handshake.least_answer(seen.from, &sender.rtt),
+        least_measured: handshake.least_measured(seen.from, &sender.rtt),
+        is_least_sure: sender.rtt.count >= SURE,
+        reorder: handshake.recovery().reorder,
+        rtt: handshake.rtt(),
+        repair: handshake.repair(1 - (seen.from & 1), &sender.rtt, &receiver.rtt),
+        has_nothing_beyond: options.sack_count == 0 && !options.cut && has_sack,
+        has_sack,
+        reports_nothing: has_sack && reported_twice(seen).is_none() && !options.cut,
+        advance: advance.max(0).into(),
+        echo: options.timestamps.map(|(_, echo)| echo),
     }
 }

@@ -3,31 +3,16 @@
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::TcpFlags;
 
+use super::bit;
 use super::direction::{Counts, Direction};
-use super::handshake::{Handshake, Recovery, Repair};
+use super::handshake::{Handshake, Recovery};
 use super::rtt::RttStatistics;
-use super::{Observed, bit, elapsed};
-use crate::flow::tcp::losses::{Again, Ledger, Skipped, Unseen, reported_twice};
+use crate::flow::tcp::losses::{Again, Class, Ledger, Repair, Skipped, Unseen, reported_twice};
+use crate::flow::tcp::observed::{Observed, elapsed};
 use crate::flow::tcp::sequence::delta;
 
 /// Duplicate acknowledgements that ask for a retransmission, RFC 5681, 3.2.
 pub(super) const DUPLICATE_ACKS: u16 = 3;
-
-/// What a segment is that brings nothing beyond the highest sequence number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Class {
-    /// Sent again for want of an acknowledgement.
-    #[default]
-    Timeout,
-    /// Sent again because duplicate acknowledgements or SACK asked for it.
-    Fast,
-    /// Sent again though the receiver had it.
-    Unnecessary,
-    /// Overtaken on the way.
-    OutOfOrder,
-    /// Doubled by the network: it came again sooner than its sender can have sent it again.
-    Doubled,
-}
 
 /// How soon a side answers.
 #[derive(Clone, Copy, Debug)]

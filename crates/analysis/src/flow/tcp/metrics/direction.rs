@@ -3,13 +3,14 @@
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::TcpFlags;
 
-use super::classify::{Answer, Class};
+use super::bit;
+use super::classify::Answer;
 use super::handshake::Handshake;
 use super::identifications::Identifications;
 use super::marks::Marks;
 use super::rtt::RttStatistics;
-use super::{Observed, bit, elapsed};
-use crate::flow::tcp::losses::Ledger;
+use crate::flow::tcp::losses::{Class, Ledger};
+use crate::flow::tcp::observed::{Observed, elapsed};
 use crate::flow::tcp::sequence::{MAX_WINDOW, delta};
 
 /// Events that are rare in a healthy connection.

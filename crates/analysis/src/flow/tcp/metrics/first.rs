@@ -3,8 +3,8 @@
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{Tcp, TcpFlags, TcpOptions};
 
-use super::Observed;
-use crate::flow::tcp::Segment;
+use crate::flow::tcp::observed::Observed;
+use crate::flow::tcp::segment::Segment;
 
 /// The first segment, which has no payload, and how often it came again.
 #[derive(Clone, Copy, Debug)]

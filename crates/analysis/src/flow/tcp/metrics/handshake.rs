@@ -5,7 +5,8 @@ use netsniff_packet::decode::TcpFlags;
 
 use super::direction::Direction;
 use super::rtt::RttStatistics;
-use super::{Observed, elapsed};
+use crate::flow::tcp::losses::Repair;
+use crate::flow::tcp::observed::{Observed, elapsed};
 use crate::flow::tcp::sequence;
 
 /// A hole that is filled within this time was reordering, where no RTT is known; as Wireshark has
@@ -107,21 +108,6 @@ pub struct Recovery {
     pub reorder_without_evidence: u64,
     /// Evidence of a loss counts for these nanoseconds.
     pub reaction: u64,
-}
-
-/// How soon data that was lost can be sent again; nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Repair {
-    /// After it was sent first, where its receiver showed that it lacks it: half of a round trip, since
-    /// hosts may have been slow when that was measured.
-    pub asked_for: u64,
-    /// The same where the receiver showed nothing, so that a timer must have run out.
-    pub by_timer: u64,
-    /// After its sender sent something behind it, which the receiver missed it by.
-    pub behind_a_hole: u64,
-    /// After it was sent first, where the receiver has fewer than three segments from beyond it: its
-    /// sender waits for a quarter of the round trip longer then (RFC 8985, 6.2).
-    pub hardly_shown: u64,
 }
 
 impl Handshake {

@@ -3,8 +3,8 @@
 
 use netsniff_packet::Timestamp;
 
-use super::elapsed;
-use super::handshake::Repair;
+use crate::flow::tcp::losses::Repair;
+use crate::flow::tcp::observed::elapsed;
 use crate::flow::tcp::sequence::delta;
 
 /// Two marks in the stream, the later one last; one that was not made is as old as can be.

@@ -30,66 +30,15 @@ pub mod rtt;
 pub mod series;
 
 use netsniff_packet::Timestamp;
-use netsniff_packet::decode::{Tcp, TcpFlags};
+use netsniff_packet::decode::TcpFlags;
 
-use super::losses::{Ledger, StreamPosition};
-use super::machine::Segment;
+use super::losses::Ledger;
+use super::observed::Observed;
 use super::sequence::delta;
 use direction::Direction;
 use first::First;
 use handshake::{Handshake, sent_last};
 use series::{IntervalRtt, RttSeries};
-
-/// What the metrics need of one segment.
-#[derive(Clone, Copy, Debug)]
-pub struct Observed<'a> {
-    /// The segment's own time.
-    pub time: Timestamp,
-    /// Index of the sender: 0 is the originator, 1 the responder.
-    pub from: usize,
-    /// Its TCP header.
-    pub tcp: &'a Tcp,
-    /// Time to live or hop limit.
-    pub ttl: u8,
-    /// Type of service or traffic class.
-    pub traffic_class: u8,
-    /// The low 16 bits of the IP identification; 0 where there is none.
-    pub identification: u16,
-    /// Shift of the sender's window.
-    pub scale: u8,
-    /// Where it stands in the streams; without it no losses are noted.
-    pub place: Option<StreamPosition<'a>>,
-}
-
-impl<'a> Observed<'a> {
-    /// What a segment tells that `from` sent, with the shift of its window and its place.
-    #[must_use]
-    #[inline]
-    pub const fn new(
-        segment: &Segment<'a>,
-        from: usize,
-        scale: u8,
-        place: Option<StreamPosition<'a>>,
-    ) -> Self {
-        Self {
-            time: segment.time,
-            from: from & 1,
-            tcp: segment.tcp,
-            ttl: segment.ttl,
-            traffic_class: segment.traffic_class,
-            identification: segment.identification,
-            scale,
-            place,
-        }
-    }
-
-    /// Whether any of the flags is set.
-    #[must_use]
-    #[inline]
-    pub const fn has(&self, flags: TcpFlags) -> bool {
-        self.tcp.flags.any(flags)
-    }
-}
 
 /// The metrics of a connection. The bulk is made only once a connection shows more than a single
 /// kind of opening segment, so that a flood of SYNs does not pay for it.
@@ -365,14 +314,6 @@ impl TcpMetrics {
         let series = if self.series.is_some() { size_of::<[RttSeries; 2]>() } else { 0 };
         series + self.ledger.heap_bytes()
     }
-}
-
-/// Time from `earlier` to `later`, `None` where a clock went back.
-#[must_use]
-#[inline]
-pub const fn elapsed(earlier: Timestamp, later: Timestamp) -> Option<u64> {
-    let nanos = later.nanos_since(earlier);
-    if nanos < 0 { None } else { Some(nanos.unsigned_abs()) }
 }
 
 #[cfg(test)]

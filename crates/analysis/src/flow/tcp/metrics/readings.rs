@@ -4,7 +4,7 @@ use netsniff_packet::Timestamp;
 
 use super::bit;
 use super::direction::Direction;
-use super::elapsed;
+use crate::flow::tcp::observed::elapsed;
 
 /// What a direction tells, with `None` where its segments cannot.
 impl Direction {

@@ -8,8 +8,8 @@ use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{Tcp, TcpFlags, TcpOptions};
 
 use super::direction::Direction;
-use super::{Metrics, Observed, TcpMetrics};
-use crate::flow::tcp::losses::StreamPosition;
+use super::{Metrics, TcpMetrics};
+use crate::flow::tcp::observed::{Observed, StreamPosition};
 use crate::limits::Limits;
 
 const SYN: TcpFlags = TcpFlags::SYN;

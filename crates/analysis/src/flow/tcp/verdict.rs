@@ -4,11 +4,12 @@ use core::time::Duration;
 
 use netsniff_packet::Timestamp;
 
-use super::gap::{Proof, StreamGap};
-use super::stream::RecoveredHoles;
-use crate::flow::tcp::endpoint::TcpEndpoint;
-use crate::flow::tcp::machine::{ORIGINATOR, TcpConnection};
-use crate::flow::tcp::metrics::direction::Direction;
+use super::endpoint::TcpEndpoint;
+use super::losses::gap::{Proof, StreamGap};
+use super::losses::stream::RecoveredHoles;
+use super::machine::TcpConnection;
+use super::metrics::direction::Direction;
+use super::segment::ORIGINATOR;
 use crate::log::gaps::{Cause, Ended, Missing};
 
 /// What is missing of a connection, and whether its packets would show it.
