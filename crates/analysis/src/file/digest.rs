@@ -1,7 +1,5 @@
 //! Hashes of content, by which files are recognised.
 
-use core::fmt::Write as _;
-
 use md5::{Digest as _, Md5};
 use sha1::Sha1;
 use sha2::Sha256;
@@ -79,11 +77,21 @@ impl Hashing {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+/// Octets as digits in lower case.
+pub(crate) fn hex(octets: &[u8]) -> String {
+    let mut text = String::with_capacity(octets.len() * 2);
+    push_hex(&mut text, octets);
+    text
+}
+
+/// Adds octets as digits in lower case.
+pub(crate) fn push_hex(text: &mut String, octets: &[u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for octet in octets {
+        for nibble in [octet >> 4, octet & 0x0f] {
+            text.push(char::from(DIGITS[usize::from(nibble)]));
+        }
+    }
 }
 
 #[cfg(test)]

@@ -105,7 +105,6 @@ impl Expectations {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::ProtocolId;
 
     fn route(port: u16) -> Route {
         let address = Address::from_v4([192, 0, 2, 1]);
@@ -113,8 +112,7 @@ mod tests {
     }
 
     fn announced() -> Announcement {
-        let protocol = ProtocolId::named("ftp-data").unwrap();
-        Announcement { protocol, errand: Default::default() }
+        Announcement { protocol: "ftp-data", errand: Default::default() }
     }
 
     const AT: fn(i64) -> Timestamp = |seconds| Timestamp::from_nanos(seconds * 1_000_000_000);

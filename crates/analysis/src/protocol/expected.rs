@@ -5,10 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use netsniff_packet::{Address, Timestamp};
 
-use super::list::ProtocolId;
 use super::session::Role;
-use crate::file::mime;
-use crate::protocol::file_transfer::HEAD;
+use crate::file::mime::{self, HEAD};
 use crate::uid::Uid;
 
 /// A connection that will come.
@@ -30,8 +28,8 @@ pub struct Expected {
 /// What is known of a connection before it begins.
 #[derive(Clone, Debug)]
 pub struct Announcement {
-    /// The protocol that it will speak.
-    pub protocol: ProtocolId,
+    /// The name of the protocol that it will speak, as Zeek's `service` column has it.
+    pub protocol: &'static str,
     /// What both sessions know of it.
     pub errand: Arc<ExpectedTransfer>,
 }

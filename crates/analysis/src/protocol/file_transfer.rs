@@ -2,17 +2,15 @@
 
 use netsniff_packet::Timestamp;
 
-use super::{Findings, Role, SessionContext, ocsp};
+use super::x509::ocsp;
+use super::{Findings, Role, SessionContext};
 use crate::file::digest::{Digests, HashKinds, Hashing};
 use crate::file::extraction::Outlet;
 use crate::file::log::Files;
-use crate::file::mime;
+use crate::file::mime::{self, HEAD};
 use crate::file::pe;
 use crate::record::Interval;
 use crate::uid::Uid;
-
-/// Bytes from which the kind of a file is told, Zeek's `default_file_bof_buffer_size`.
-pub(crate) const HEAD: usize = 4_096;
 
 /// The kind of files that are replies of OCSP.
 pub(crate) const OCSP_REPLY: &str = "application/ocsp-response";

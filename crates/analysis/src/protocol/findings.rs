@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::expected::Expected;
-use super::tls::TlsCache;
+use super::recent::Caches;
 use crate::file::Extract;
 use crate::record::{Connection, Fact, Observer, Row, SortKey, WholeRow};
 use crate::weird::{Detail, Oddity, Weirds};
@@ -18,7 +18,7 @@ pub struct Findings {
     /// Oddities of the protocol that speaks.
     pub weirds: Weirds,
     /// What was made of content that comes again and again.
-    pub(super) known: TlsCache,
+    pub(super) caches: Caches,
     /// Oddities, and the protocols that they are of.
     named: Vec<(Oddity, &'static str)>,
     /// What the message carries that a session just read.
@@ -107,8 +107,8 @@ impl Findings {
 
     /// Bytes that what is known of earlier conversations takes.
     #[must_use]
-    pub const fn known_bytes(&self) -> usize {
-        self.known.heap_bytes()
+    pub fn known_bytes(&self) -> usize {
+        self.caches.heap_bytes()
     }
 
     /// Puts down whose the oddities are that were found last, as far as there is `room`, which

@@ -5,12 +5,14 @@
 //! | `list` | THE list of protocols |
 //! | `session` | what a protocol makes of a conversation |
 //! | `conversation` | from the pieces of two streams to the calls of a session |
+//! | `heads` | how two streams begin, and what a protocol says of that |
 //! | `detection` | which protocol is spoken |
 //! | `file_transfer` | one file on its way, in whichever protocol |
 //! | `expected` | connections that one session announces to another |
 //! | `findings` | records and oddities on their way to the logs |
 //! | `line` | lines of protocols that are text |
 //! | `der` | values of protocols that are ASN.1 |
+//! | `x509` | certificates, and whether they were revoked, in whichever protocol |
 //! | `mime` | messages and their parts, in whichever protocol |
 //! | `sasl` | who logs in, in whichever protocol |
 //!
@@ -32,6 +34,7 @@ mod expected;
 mod file_transfer;
 mod findings;
 mod ftp;
+mod heads;
 mod http;
 mod imap;
 mod irc;
@@ -54,20 +57,20 @@ mod syslog;
 mod telnet;
 mod tls;
 mod websocket;
+mod x509;
 mod xmpp;
 
 pub use conversation::{Conversation, Event};
-pub use detection::{Detection, Heads};
 pub use dns::Resolution;
 pub use expected::{Announcement, Expected, ExpectedTransfer, Kind};
 pub use findings::{Finding, Findings, MAX_ODDITIES};
+pub use heads::{Detection, Heads};
 pub(crate) use http::speaker;
 pub use list::{PROTOCOLS, ProtocolId, ProtocolSet, Services};
 pub use session::{
     Bytes, Counted, Datagram, DatagramVerdict, GapAction, MissingBytes, Progress, Role, Session,
     SessionContext, SideEnd, Successor,
 };
-pub(crate) use tls::ocsp;
 
 use core::time::Duration;
 use std::sync::Arc;

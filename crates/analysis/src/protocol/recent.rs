@@ -1,6 +1,7 @@
 //! What was made of bytes that come again and again: hosts send the same certificates and the same
 //! hellos for years, and to make something of them costs far more than to find them again.
 
+use core::any::Any;
 use core::fmt::{self, Debug, Formatter};
 
 use hashbrown::HashMap;
@@ -15,6 +16,33 @@ const ENTRY_BYTES: usize = 48;
 pub(super) trait Held {
     /// Bytes that it holds outside itself.
     fn heap_bytes(&self) -> usize;
+}
+
+/// What one protocol made of content that comes again and again, in all conversations of a worker.
+pub(super) trait Cache: Held + Debug + Send + Any {}
+
+impl<C: Held + Debug + Send + Any> Cache for C {}
+
+/// The caches of all protocols: one of each type, made when it is first asked for.
+#[derive(Debug, Default)]
+pub(super) struct Caches(Vec<Box<dyn Cache>>);
+
+impl Caches {
+    /// The cache of a type.
+    pub(super) fn of<C: Cache + Default>(&mut self) -> &mut C {
+        let is_it = |cache: &dyn Cache| (cache as &dyn Any).is::<C>();
+        let at = self.0.iter().position(|cache| is_it(&**cache)).unwrap_or_else(|| {
+            self.0.push(Box::<C>::default());
+            self.0.len() - 1
+        });
+        let cache = &mut *self.0[at] as &mut dyn Any;
+        cache.downcast_mut().expect("it was found by its type")
+    }
+
+    /// Bytes that all of them take.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.0.iter().map(|cache| size_of_val(&**cache) + cache.heap_bytes()).sum()
+    }
 }
 
 /// Values by the bytes that they were made of, of which those that were not asked for in a long

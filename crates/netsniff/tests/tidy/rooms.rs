@@ -5,51 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netsniff_analysis::protocol::ProtocolId;
-
 use super::source::Sources;
 use super::{check, root};
-
-/// In a circle, what stands for every module of a protocol, so that a new one changes nothing here.
-const EACH_PROTOCOL: &str = "(each protocol)";
-
-/// Circles that are still there: the crate and folder, and what lies in it and forms the circle. One that
-/// is gone, or has become smaller, must be changed here; none may be added.
-///
-/// - `flow/tcp`: the files are parts of one type, `TcpConnection`, and each has methods that others call.
-/// - `protocol`: the list names each protocol once and makes its identifier of that, which protocols use
-///   to name each other.
-const KNOWN_CIRCLES: &[(&str, &[&str])] = &[
-    (
-        "analysis/flow/tcp",
-        &[
-            "acceptance",
-            "contest",
-            "hearsay",
-            "losses",
-            "machine",
-            "metrics",
-            "numbers",
-            "transitions",
-        ],
-    ),
-    (
-        "analysis/protocol",
-        &[
-            EACH_PROTOCOL,
-            "carried",
-            "detection",
-            "expected",
-            "file_transfer",
-            "findings",
-            "line",
-            "list",
-            "mime",
-            "session",
-            "tls",
-        ],
-    ),
-];
 
 /// Arrows from module to module, with the names that are taken.
 type Arrows = BTreeMap<(String, String), BTreeSet<String>>;
@@ -141,52 +98,30 @@ fn reach<'g>(graph: &BTreeMap<&str, BTreeSet<&'g str>>, from: &str) -> BTreeSet<
 }
 
 /// The arrows inside of a circle, in words.
-fn told(arrows: &Arrows, folder: &str, circle: &[String]) -> String {
-    let mut told = String::new();
+fn arrows_inside(arrows: &Arrows, folder: &str, circle: &[String]) -> String {
+    let mut inside_it = String::new();
     for ((from, to), names) in arrows {
         let Some((at, of, into)) = parted(from, to) else { continue };
         let inside = |name: &str| circle.iter().any(|member| member == name);
         if at.trim_end_matches('/') == folder && inside(of) && inside(into) {
             let names: Vec<_> = names.iter().map(String::as_str).collect();
-            told += &format!("\n    {from} -> {to}: {}", names.join(", "));
+            inside_it += &format!("\n    {from} -> {to}: {}", names.join(", "));
         }
     }
-    told
+    inside_it
 }
 
 #[test]
 fn folders_form_no_circle() {
     let mut complaints = Vec::new();
-    let mut known: BTreeSet<_> = KNOWN_CIRCLES
-        .iter()
-        .map(|(at, circle)| ((*at).to_owned(), circle.iter().map(|s| (*s).to_owned()).collect()))
-        .collect();
     for krate in crates() {
         let arrows = arrows(&krate);
         for (folder, circle) in circles(&arrows) {
-            let at = format!("{krate}/{folder}").trim_end_matches('/').to_owned();
-            if !known.remove(&(at.clone(), without_protocols(&at, circle.clone()))) {
-                let told = told(&arrows, &folder, &circle);
-                complaints.push(format!("crates/{at} has the circle {circle:?}:{told}"));
-            }
+            let inside = arrows_inside(&arrows, &folder, &circle);
+            complaints.push(format!("crates/{krate}/{folder} has the circle {circle:?}:{inside}"));
         }
     }
-    for (at, circle) in known {
-        let circle: Vec<String> = circle;
-        complaints.push(format!(
-            "crates/{at} has the circle {circle:?} no more: strike it off KNOWN_CIRCLES"
-        ));
-    }
     check(&complaints);
-}
-
-/// A circle with one name for all modules that are named as their protocol.
-fn without_protocols(at: &str, mut circle: Vec<String>) -> Vec<String> {
-    if at == "analysis/protocol" {
-        circle.retain(|module| ProtocolId::named(module).is_none());
-        circle.insert(0, EACH_PROTOCOL.to_owned());
-    }
-    circle
 }
 
 fn is_command(module: &str) -> bool {

@@ -7,6 +7,9 @@ mod magic;
 use magic::{MAGICS, Magic};
 use memchr::memmem;
 
+/// Bytes from which the kind of a file is told, Zeek's `default_file_bof_buffer_size`.
+pub(crate) const HEAD: usize = 4_096;
+
 /// Interpreters that a first line `#!/bin/NAME` names.
 const INTERPRETERS: &[(&[u8], &str)] = &[
     (b"sh", "text/x-shellscript"),

@@ -114,7 +114,8 @@ impl AppContext {
                 Role::Originator => (connection.originator, connection.responder),
                 Role::Responder => (connection.responder, connection.originator),
             };
-            if !self.wanted.has(expected.announced.protocol) {
+            let announced = ProtocolId::named(expected.announced.protocol);
+            if !announced.is_some_and(|id| self.wanted.has(id)) {
                 continue;
             }
             let is_third = |to: &Address| *to != peer.address && *to != from.address;

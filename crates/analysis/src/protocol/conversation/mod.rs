@@ -131,8 +131,8 @@ impl Conversation {
         wanted: ProtocolSet,
         context: &SessionContext<'_>,
     ) -> Self {
-        let Announcement { protocol: id, errand } = announced;
-        let session = id.protocol().errand(context, errand);
+        let Some(id) = ProtocolId::named(announced.protocol) else { return Self::new(wanted) };
+        let session = id.protocol().errand(context, announced.errand);
         let is_confirmed = session.is_confirmed();
         let mut services = Services::default();
         if is_confirmed {

@@ -14,7 +14,7 @@ use super::{codes, path};
 use crate::protocol::line::first_word;
 use crate::protocol::{
     Announcement, Bytes, Expected, ExpectedTransfer, Findings, GapAction, MissingBytes, Progress,
-    ProtocolId, Role, Session, SessionContext,
+    Role, Session, SessionContext,
 };
 use crate::record::Port;
 use crate::weird::Detail;
@@ -152,7 +152,6 @@ impl FtpSession {
     /// Announces a data connection.
     fn announce(&mut self, channel: Option<Channel>, found: &mut Findings) {
         let Some(channel) = channel else { return };
-        let Some(protocol) = ProtocolId::named("ftp-data") else { return };
         let errand = Arc::new(ExpectedTransfer::default());
         self.transfer.announce(&errand);
         found.expected.push(Expected {
@@ -162,7 +161,7 @@ impl FtpSession {
             // behind address translation, or a trap.
             or_peer: channel.is_passive,
             port: channel.port,
-            announced: Announcement { protocol, errand },
+            announced: Announcement { protocol: "ftp-data", errand },
         });
     }
 

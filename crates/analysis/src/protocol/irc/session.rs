@@ -11,7 +11,7 @@ use super::offered::Offered;
 use crate::protocol::line::{Bounded, bounded};
 use crate::protocol::{
     Announcement, Bytes, Expected, ExpectedTransfer, Findings, GapAction, MissingBytes, Progress,
-    ProtocolId, Role, Session,
+    Role, Session,
 };
 
 /// Bytes of a line: 512 (RFC 2812, 2.3), and 8191 of tags before it (IRCv3 message tags).
@@ -121,13 +121,11 @@ impl IrcSession {
             filename: Some(offer.name.into()),
             ..ExpectedTransfer::default()
         });
-        if let Some(protocol) = ProtocolId::named("irc-dcc-data") {
-            for from in [Role::Originator, Role::Responder] {
-                let announced = Announcement { protocol, errand: Arc::clone(&errand) };
-                let to = Some(offer.address);
-                let or_peer = false;
-                found.expected.push(Expected { from, to, or_peer, port: offer.port, announced });
-            }
+        for from in [Role::Originator, Role::Responder] {
+            let announced = Announcement { protocol: "irc-dcc-data", errand: Arc::clone(&errand) };
+            let to = Some(offer.address);
+            let or_peer = false;
+            found.expected.push(Expected { from, to, or_peer, port: offer.port, announced });
         }
         if self.offers.len() >= MAX_OFFERS {
             self.report_transfers(found);

@@ -8,9 +8,9 @@ use core::any::TypeId;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::certificate::Presented;
 use crate::correlator::{Bound, GivenUp, Join, JoinOutput};
 use crate::limits::Limits;
+use crate::protocol::x509::Presented;
 use crate::record::{Connection, Fact, SortKey};
 
 /// The certificates that were told lately.
@@ -71,8 +71,8 @@ impl Join for Certificates {
 mod tests {
     use netsniff_packet::Timestamp;
 
-    use super::super::certificate::tests::presented;
     use super::*;
+    use crate::protocol::x509::tests::presented;
 
     const DAY: i64 = 86_400_000_000_000;
 

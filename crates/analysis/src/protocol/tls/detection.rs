@@ -3,7 +3,7 @@
 use super::reader::Reader;
 use super::record::{ALERT, CHANGE_CIPHER_SPEC, HANDSHAKE, HEADER_LEN, MAX_LEN};
 use super::{CLIENT_HELLO, SERVER_HELLO};
-use crate::protocol::detection::Detection;
+use crate::protocol::heads::Detection;
 
 /// Records that are looked at. No other protocol begins with so many in a row, and servers take no
 /// more that are empty.

@@ -10,6 +10,7 @@ use super::hello::{
 };
 use super::names::{self, grease};
 use super::reader::{Reader, numbers};
+use crate::file::digest::{hex, push_hex};
 
 /// Bytes that most texts fit in of which a fingerprint is the hash.
 const JA3_TEXT: usize = 256;
@@ -200,23 +201,6 @@ fn truncated_hash(list: &str) -> String {
     let mut digits = hex(&Sha256::digest(list));
     digits.truncate(HASH_DIGITS);
     digits
-}
-
-/// Adds octets as digits in lower case.
-fn push_hex(text: &mut String, octets: &[u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for octet in octets {
-        for nibble in [octet >> 4, octet & 0x0f] {
-            text.push(char::from(DIGITS[usize::from(nibble)]));
-        }
-    }
-}
-
-/// Octets as digits in lower case.
-pub(in crate::protocol) fn hex(octets: &[u8]) -> String {
-    let mut text = String::with_capacity(octets.len() * 2);
-    push_hex(&mut text, octets);
-    text
 }
 
 #[cfg(test)]

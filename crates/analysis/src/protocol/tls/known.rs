@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::certificate::{Certificate, Presented};
 use super::fingerprint::{self, Carrier};
 use super::hello::{ClientHello, ServerHello};
 use crate::protocol::recent::{Held, Recent};
+use crate::protocol::x509::{Certificate, Presented};
 
 /// What all conversations of a worker share.
 #[derive(Debug, Default)]
-pub(in crate::protocol) struct TlsCache {
+pub(super) struct TlsCache {
     certificates: Recent<CachedCertificate>,
     /// By what JA3 and JA4 read of a ClientHello.
     clients: Recent<ClientPrint>,
@@ -76,9 +76,10 @@ impl TlsCache {
         fingerprint::server_key(hello, &mut self.key);
         self.servers.of(&self.key, |_| Some(fingerprint::ja3s(hello).into())).cloned()
     }
+}
 
-    /// Bytes that all of it takes.
-    pub(in crate::protocol) const fn heap_bytes(&self) -> usize {
+impl Held for TlsCache {
+    fn heap_bytes(&self) -> usize {
         self.certificates.heap_bytes() + self.clients.heap_bytes() + self.servers.heap_bytes()
     }
 }
@@ -103,9 +104,9 @@ impl Held for Arc<str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::certificate::tests::{example, presented};
     use super::super::hello::tests::{client, server};
     use super::*;
+    use crate::protocol::x509::tests::{example, presented};
 
     #[test]
     fn certificates_are_news_once_a_day_in_each_role() {

@@ -6,16 +6,14 @@
 //! | [`record`] | the record layer |
 //! | [`handshake`] | messages out of the fragments that records carry |
 //! | [`hello`] | ClientHello and ServerHello |
-//! | [`certificate`] | certificates: rows of the log `x509` |
 //! | [`fingerprint`] | JA3, JA3S and JA4 |
 //! | [`names`], [`ciphers`] | words for versions, alerts, groups and cipher suites |
 //! | [`negotiation`] | what is agreed on, for TLS, DTLS and QUIC |
-//! | [`ssl_log`], [`x509_log`], [`ocsp_log`] | the logs |
+//! | [`ssl_log`] | the log |
 //! | [`certificates`] | the join that tells each certificate once a day |
 //! | [`session`] | two streams of TLS |
 //! | [`reader`] | fields and vectors |
 
-mod certificate;
 mod certificates;
 mod ciphers;
 mod detection;
@@ -25,30 +23,25 @@ pub(super) mod hello;
 mod known;
 pub(super) mod names;
 pub(super) mod negotiation;
-mod ocsp_log;
 pub(super) mod reader;
 pub(super) mod record;
 mod session;
 mod ssl_log;
-mod x509_log;
-
-pub(crate) use certificate::ocsp;
-pub(super) use known::TlsCache;
 
 use super::Protocol;
-use super::detection::{Detection, Heads};
+use super::heads::{Detection, Heads};
 use super::session::{Session, SessionContext};
 use crate::correlator::MakeJoin;
 use crate::file;
-use crate::protocol::file_transfer;
+use crate::protocol::{file_transfer, x509};
 use crate::record::LogType;
 use certificates::Certificates;
 use session::TlsSession;
 
 /// The logs of handshakes, whatever carries them.
 pub(super) const SSL: &LogType = ssl_log::Ssl::LOG;
-pub(super) const X509: &LogType = x509_log::X509::LOG;
-pub(super) const OCSP: &LogType = ocsp_log::Ocsp::LOG;
+pub(super) const X509: &LogType = x509::X509::LOG;
+pub(super) const OCSP: &LogType = x509::ocsp::Ocsp::LOG;
 
 /// TLS over TCP (RFC 5246, RFC 8446), and SSL 2 and 3.
 #[derive(Debug)]
@@ -97,9 +90,6 @@ impl Protocol for Tls {
         Box::new(TlsSession::new(Some(context.into())))
     }
 }
-
-#[cfg(test)]
-pub(super) use certificate::tests::unhex;
 
 #[cfg(test)]
 pub(super) mod tests;

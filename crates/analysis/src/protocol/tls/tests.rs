@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use netsniff_packet::{Address, Timestamp};
 
-use super::certificate::Presented;
 use super::hello::tests::{alpn, client, retry, server, server_name, vector16};
 use super::record::HANDSHAKE;
 use super::*;
@@ -12,6 +11,7 @@ use crate::key::Endpoint;
 use crate::limits::Limits;
 use crate::protocol::findings::{Finding, Findings};
 use crate::protocol::session::{Bytes, Progress, Role};
+use crate::protocol::x509::Presented;
 use crate::record::{Connection, FieldInfo, Proto, Record, Value, Visitor, WholeRow};
 use crate::uid::Uid;
 
@@ -301,7 +301,7 @@ fn a_staple_is_a_file_and_tells_a_status() {
         let len = u32::try_from(reply.len()).unwrap().to_be_bytes();
         handshake(22, &[&[kind], &len[1..], reply].concat())
     };
-    let reply = ocsp::tests::reply();
+    let reply = x509::ocsp::tests::reply();
     let hello = handshake(2, &server(0x0303, &[], 0x2f, &[]));
     let played = |staples: &[u8]| {
         let (mut found, mut session) =
@@ -388,7 +388,7 @@ pub(in crate::protocol) fn mutate(bytes: &mut [u8], seed: u64) {
 
 #[test]
 fn mutated_conversations_do_no_harm() {
-    let certificate = certificate::tests::example();
+    let certificate = x509::tests::example();
     let sized = |bytes: &[u8]| {
         let len = (bytes.len() as u32).to_be_bytes();
         [&len[1..], bytes].concat()

@@ -10,7 +10,7 @@ crate::record! {
     /// One row for each certificate that sides of handshakes sent, once in each day of UTC: for the
     /// host itself and as an authority, and for clients apart from servers. Rows are joined to those
     /// of `ssl` by `fingerprint`.
-    pub(super) struct X509 => "x509" {
+    pub(in crate::protocol) struct X509 => "x509" {
         /// Time of the packet that completed the certificate's message.
         ts: Timestamp => "ts", time, Seconds, Plain, Zeek;
         /// SHA-256 of the certificate.

@@ -8,13 +8,18 @@
 //! | [`extension`] | other names and constraints |
 //! | [`ocsp`] | whether it was revoked, by replies of OCSP |
 //! | [`hostname`] | whether a certificate is for a host |
+//! | [`log`], [`ocsp_log`] | the logs |
 
 mod extension;
 mod hostname;
 mod key;
+mod log;
 mod name;
-pub(crate) mod ocsp;
+pub(super) mod ocsp;
+mod ocsp_log;
 mod time;
+
+pub(super) use log::X509;
 
 use core::net::IpAddr;
 use core::str;
@@ -23,8 +28,7 @@ use std::sync::Arc;
 use netsniff_packet::{Address, Timestamp};
 use sha2::{Digest as _, Sha256};
 
-use super::fingerprint::hex;
-use super::x509_log::X509;
+use crate::file::digest::hex;
 use crate::protocol::der::{self, BIT_STRING, Elements, INTEGER, OBJECT, SEQUENCE, context};
 use crate::record::{Fact, UnsetIfEmpty};
 use extension::Extensions;

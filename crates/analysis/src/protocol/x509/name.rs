@@ -1,8 +1,8 @@
 //! Distinguished names as text, RFC 2253, in the form of OpenSSL's `XN_FLAG_RFC2253`, which Zeek
 //! writes: the last part first, short names of attributes, and `\` before what needs it.
 
+use crate::file::digest::hex;
 use crate::protocol::der::{self, Elements, OBJECT, SEQUENCE, SET};
-use crate::protocol::tls::fingerprint::hex;
 
 /// Octets of a name's text, beyond which Zeek cuts it.
 const MAX_TEXT: usize = 2047;

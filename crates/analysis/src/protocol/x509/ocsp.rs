@@ -2,10 +2,10 @@
 
 use netsniff_packet::Timestamp;
 
+pub(crate) use super::ocsp_log::Ocsp;
 use super::{serial, time};
+use crate::file::digest::hex;
 use crate::protocol::der::{Elements, INTEGER, OBJECT, OCTET_STRING, SEQUENCE, context, dotted};
-use crate::protocol::tls::fingerprint::hex;
-pub(crate) use crate::protocol::tls::ocsp_log::Ocsp;
 use crate::uid::Uid;
 
 /// `ENUMERATED`, ITU-T X.690 section 8.4.

@@ -5,7 +5,7 @@ use std::io::Write;
 use super::*;
 use crate::limits::Limits;
 use crate::protocol::mime::Field;
-use crate::protocol::tls::unhex;
+use crate::protocol::x509::tests::unhex;
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 

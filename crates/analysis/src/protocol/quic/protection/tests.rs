@@ -1,8 +1,8 @@
 //! The samples of RFC 9001, appendix A, and of RFC 9369, appendix A.
 
 use super::*;
-use crate::protocol::tls::fingerprint::hex;
-use crate::protocol::tls::unhex;
+use crate::file::digest::hex;
+use crate::protocol::x509::tests::unhex;
 
 const DESTINATION: [u8; 8] = [0x83, 0x94, 0xc8, 0xf0, 0x3e, 0x51, 0x57, 0x08];
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::{Negotiation, Sender, Unreadable};
 use crate::protocol::file_transfer::FileTransfer;
 use crate::protocol::findings::Findings;
-use crate::protocol::tls::certificate::Presented;
+use crate::protocol::tls::known::TlsCache;
 use crate::protocol::tls::reader::Reader;
+use crate::protocol::x509::Presented;
 
 /// Certificates of one side that are told. Chains have five; a side that sends more in one message
 /// after another would fill the log.
@@ -73,7 +74,7 @@ impl Negotiation {
             found.weirds.add("SSL_too_many_certificates");
             return;
         }
-        let Some(seen) = found.known.certificate(bytes) else {
+        let Some(seen) = found.caches.of::<TlsCache>().certificate(bytes) else {
             found.weirds.add("x509_cert_parse_error");
             return;
         };

@@ -11,6 +11,7 @@ use super::ciphers;
 use super::fingerprint::Carrier;
 use super::handshake::HandshakeMessage;
 use super::hello::{ClientHello, PRE_SHARED_KEY, SESSION_TICKET, ServerHello, Ssl2ServerHello};
+use super::known::TlsCache;
 use super::names::{self, DTLS10, DTLS12, SSL2, SSL3, TLS10, TLS11, TLS12, TLS13};
 use super::reader::Reader;
 use super::ssl_log::Ssl;
@@ -282,7 +283,7 @@ impl Negotiation {
             self.has_ticket_without_session = false;
         }
         if self.row.ja3.is_none() {
-            let print = found.known.client(&hello, self.carrier);
+            let print = found.caches.of::<TlsCache>().client(&hello, self.carrier);
             (self.row.ja3, self.row.ja4) = print.map(|it| (it.ja3, it.ja4)).unzip();
         }
         Ok(())
@@ -319,7 +320,7 @@ impl Negotiation {
         let is_echo = version == TLS13 || names::is_tls13_draft(version);
         self.row.resumed |= !is_echo && self.session_id == Some(padded(hello.session_id));
         if self.row.ja3s.is_none() {
-            self.row.ja3s = found.known.server(&hello);
+            self.row.ja3s = found.caches.of::<TlsCache>().server(&hello);
         }
         Ok(hello.is_retry)
     }
