@@ -95,23 +95,9 @@ pub(super) fn run(args: &LosslessArgs, program: Program) -> anyhow::Result<u8> {
     args.print_plan(pairs.len(), "search", time, &more);
     let stop = Stop::new(&signal, args.budget);
     let bed = Testbed::make(&warden, &layout)?.until(&stop);
-    let (mut cells, mut failed) = (Vec::new(), Ok(()));
-    for (number, pair) in pairs.iter().enumerate() {
-        let mut tell = |step: &Step| {
-            if !args.quiet {
-                say(&format!("{} of {}: {}", number + 1, pairs.len(), table::step(step)));
-            }
-        };
-        let (tool, size) = *pair;
-        let subject = Subject { tool, size, options: &options, tolerated };
-        match measure(&bed, &program, subject, &goal, &stop, &mut tell) {
-            Ok(cell) => cells.push(cell),
-            Err(error) => failed = Err(error),
-        }
-        if stop.is_set() || failed.is_err() {
-            break;
-        }
-    }
+    let subject = |&(tool, size)| Subject { tool, size, options: &options, tolerated };
+    let subjects: Vec<_> = pairs.iter().map(subject).collect();
+    let (cells, failed) = measure_all(&bed, &program, &subjects, &goal, &stop, args.quiet);
     drop(bed);
     if let Some(directory) = &args.output {
         write(directory, &Report { head, cells: &cells })?;
@@ -121,6 +107,33 @@ pub(super) fn run(args: &LosslessArgs, program: Program) -> anyhow::Result<u8> {
     failed?;
     let is_whole = cells.len() == pairs.len() && cells.iter().all(|cell| cell.ended.is_none());
     Ok(if is_whole { DONE } else { FAILED })
+}
+
+/// Searches for one subject after the other, until all are measured, one fails or the user has had enough.
+fn measure_all(
+    bed: &Testbed,
+    program: &Path,
+    subjects: &[Subject<'_>],
+    goal: &Goal,
+    stop: &Stop,
+    is_quiet: bool,
+) -> (Vec<Cell>, anyhow::Result<()>) {
+    let mut cells = Vec::new();
+    for (number, subject) in subjects.iter().enumerate() {
+        let mut report = |step: &Step| {
+            if !is_quiet {
+                say(&format!("{} of {}: {}", number + 1, subjects.len(), table::step(step)));
+            }
+        };
+        match measure(bed, program, *subject, goal, stop, &mut report) {
+            Ok(cell) => cells.push(cell),
+            Err(error) => return (cells, Err(error)),
+        }
+        if stop.is_set() {
+            break;
+        }
+    }
+    (cells, Ok(()))
 }
 
 /// Writes what was measured as JSON, CSV and a page.

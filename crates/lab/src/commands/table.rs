@@ -155,37 +155,7 @@ pub(super) fn points(points: &[Point], runs: &[Run]) -> String {
     // Where all runs take as long, that tells nothing.
     let has_times = points.windows(2).any(|pair| pair[0].load.time != pair[1].load.time);
     for point in points.iter().filter(|point| point.repetition == 0) {
-        let of = |run: &&Run| Point { repetition: 0, ..run.point.clone() } == *point;
-        let all: Vec<&Trial> = runs.iter().filter(of).map(|run| &run.trial).collect();
-        let valid: Vec<&Trial> = all.iter().copied().filter(|trial| trial.is_valid()).collect();
-        let middle = |value: fn(&Trial) -> Option<f64>| {
-            median(valid.iter().filter_map(|trial| value(trial)).collect())
-        };
-        let percent = |value: Option<f64>| {
-            value.map_or("-".to_owned(), |share| format!("{:.3}", share * 100.0))
-        };
-        let seconds = point.load.time.as_secs_f64();
-        let time = if has_times { format!(", {seconds} s") } else { String::new() };
-        let what = format!("{}, {}{}{time}", point.tool, point.load.size, settings(point));
-        // Where no run proves anything, the rate is the one that was asked for.
-        let rate = middle(|trial| trial.reached).or(point.load.rate);
-        let rate = rate.map_or("top".to_owned(), whole);
-        let cpu = middle(cpu).map_or("-".to_owned(), |share| format!("{:.0}", share * 100.0));
-        let memory = middle(|trial| Some(trial.memory_peak as f64 / 1e6));
-        let memory = memory.map_or("-".to_owned(), |mb| format!("{mb:.1}"));
-        let [loss, kernel, application] =
-            [middle(Trial::loss), middle(Trial::kernel_loss), middle(Trial::application_loss)]
-                .map(percent);
-        let planted = of_tap(&percent(middle(Trial::planted_loss)));
-        // Of those that failed it may be known, too.
-        let limit = [&valid, &all].into_iter().find_map(|of| Limit::usual(of.iter().copied()));
-        let limit = limit.map_or("-", Limit::words);
-        // A String takes everything.
-        let _ = writeln!(
-            text,
-            "{what:<40} {rate:>10}{planted} {loss:>9} {kernel:>9} {application:>9} {cpu:>6} {memory:>9}  {:<8} {limit}",
-            format!("{} of {}", valid.len(), all.len())
-        );
+        text += &point_line(point, runs, has_tap, has_times);
     }
     text += "Medians of the runs that prove something, of all runs. loss: of what was sent; kernel: before the interface had it, of\n\
              what was sent; appl.: dropped at the socket, of what came there. CPU: of the tool's threads. MB: most resident memory. limited by:\n\
@@ -195,6 +165,39 @@ pub(super) fn points(points: &[Point], runs: &[Run]) -> String {
         text += "planted: lost on purpose, of what was sent; no other loss has it in it.\n";
     }
     text
+}
+
+/// A combination in a line; what was planted and how long it took only where that tells something.
+fn point_line(point: &Point, runs: &[Run], has_tap: bool, has_times: bool) -> String {
+    let of = |run: &&Run| Point { repetition: 0, ..run.point.clone() } == *point;
+    let all: Vec<&Trial> = runs.iter().filter(of).map(|run| &run.trial).collect();
+    let valid: Vec<&Trial> = all.iter().copied().filter(|trial| trial.is_valid()).collect();
+    let middle = |value: fn(&Trial) -> Option<f64>| {
+        median(valid.iter().filter_map(|trial| value(trial)).collect())
+    };
+    let percent =
+        |value: Option<f64>| value.map_or("-".to_owned(), |share| format!("{:.3}", share * 100.0));
+    let seconds = point.load.time.as_secs_f64();
+    let time = if has_times { format!(", {seconds} s") } else { String::new() };
+    let what = format!("{}, {}{}{time}", point.tool, point.load.size, settings(point));
+    // Where no run proves anything, the rate is the one that was asked for.
+    let rate = middle(|trial| trial.reached).or(point.load.rate);
+    let rate = rate.map_or("top".to_owned(), whole);
+    let cpu = middle(cpu).map_or("-".to_owned(), |share| format!("{:.0}", share * 100.0));
+    let memory = middle(|trial| Some(trial.memory_peak as f64 / 1e6));
+    let memory = memory.map_or("-".to_owned(), |mb| format!("{mb:.1}"));
+    let [loss, kernel, application] =
+        [middle(Trial::loss), middle(Trial::kernel_loss), middle(Trial::application_loss)]
+            .map(percent);
+    let planted = percent(middle(Trial::planted_loss));
+    // Of those that failed it may be known, too.
+    let limit = [&valid, &all].into_iter().find_map(|of| Limit::usual(of.iter().copied()));
+    let limit = limit.map_or("-", Limit::words);
+    let planted = if has_tap { format!(" {planted:>9}") } else { String::new() };
+    let runs = format!("{} of {}", valid.len(), all.len());
+    format!(
+        "{what:<40} {rate:>10}{planted} {loss:>9} {kernel:>9} {application:>9} {cpu:>6} {memory:>9}  {runs:<8} {limit}\n"
+    )
 }
 
 /// A share of the frames that a ring holds which is worth telling.

@@ -169,14 +169,8 @@ impl TcpConnection {
         segment: &Segment<'_>,
         context: &mut SegmentContext<'_>,
     ) -> SegmentOutcome {
-        self.flipped = false;
-        self.renumbered = false;
-        if self.hearsay.is_some() {
-            self.weigh(segment, context);
-        }
-        self.hastened = false;
-        if let Some(refusal) = self.refusal(segment, *context.last_time) {
-            return self.leave_out(segment, &refusal, context);
+        if let Some(refused) = self.refuse(segment, context) {
+            return refused;
         }
         self.note_partial(segment);
         let tcp = segment.tcp;
@@ -230,14 +224,42 @@ impl TcpConnection {
             self.close(from, close.finished, context.now, context.limits);
         }
         let is_data = !underflow && !segment.has(TcpFlags::RST);
-        let first = position.wrapping_add(u64::from(segment.has(TcpFlags::SYN)));
+        self.outcome(&observed, is_data.then_some(position), acknowledged)
+    }
+
+    /// Begins with a segment. Returns what it amounted to where it is not of the connection.
+    #[inline]
+    fn refuse(
+        &mut self,
+        segment: &Segment<'_>,
+        context: &mut SegmentContext<'_>,
+    ) -> Option<SegmentOutcome> {
+        self.flipped = false;
+        self.renumbered = false;
+        if self.hearsay.is_some() {
+            self.weigh(segment, context);
+        }
+        self.hastened = false;
+        let refusal = self.refusal(segment, *context.last_time)?;
+        Some(self.leave_out(segment, &refusal, context))
+    }
+
+    /// What a segment amounted to that was taken, and whose data stands at a position, or in no stream.
+    #[inline]
+    fn outcome(
+        &self,
+        observed: &Observed<'_>,
+        position: Option<u64>,
+        acknowledged: Option<u64>,
+    ) -> SegmentOutcome {
+        let syn = u64::from(observed.has(TcpFlags::SYN));
         SegmentOutcome {
             is_flipped: self.flipped,
-            from,
-            position: is_data.then_some(first),
+            from: observed.from,
+            position: position.map(|position| position.wrapping_add(syn)),
             acknowledged,
-            is_doubtful: self.metrics.is_doubtful(&observed) || self.is_before_begin(acknowledged),
-            is_reset: segment.has(TcpFlags::RST),
+            is_doubtful: self.metrics.is_doubtful(observed) || self.is_before_begin(acknowledged),
+            is_reset: observed.has(TcpFlags::RST),
             is_renumbering: self.renumbered,
         }
     }

@@ -46,18 +46,7 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let signals = Signals::listen()?;
     let _pidfile = capture.pidfile.as_deref().map(PidFile::create).transpose()?;
     let wanted = Wanted::new(&filters, capture.sample())?;
-    let opening = Opening {
-        backend: capture.backend()?,
-        options: capture.options(capture.interfaces.len() * args.rings())?,
-        wanted: &wanted,
-        rings: args.rings(),
-        cpus: capture.cpus(),
-        group: capture.fanout_group(),
-    };
-    let rings = opening.open(&capture.interfaces)?;
-    if !args.quiet() {
-        live::print_rings(&rings, &wanted, capture.cpus());
-    }
+    let rings = open_rings(args, &wanted)?;
     let said = pseudonyms.as_ref().map(|pseudonyms| pseudonyms.said.clone());
     let anonymizer = pseudonyms.map(|pseudonyms| Arc::new(pseudonyms.anonymizer));
     let recording = args.record().map(|to| record::options(&to, &rings, &wanted)).transpose()?;
@@ -91,12 +80,8 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     };
     let begin = Instant::now();
     let mut run = session.run(rings)?;
-    if let Some(ExtractionOutcome { untold, has_failed, failure }) =
-        extraction.map(ExtractionWriter::finish)
-    {
-        failure.iter().for_each(|why| say(why));
-        run.origin.untold_files = untold;
-        run.has_failed |= has_failed;
+    if let Some(extraction) = extraction {
+        finish_extraction(extraction, &mut run);
     }
     let elapsed_nanos = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let analysis = Analysis {
@@ -107,6 +92,32 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         elapsed_nanos,
     };
     conclude(&analysis, run.has_failed, args, &target)
+}
+
+/// Opens the rings of all interfaces, and prints what they are like.
+fn open_rings(args: &AnalyzeArgs, wanted: &Wanted) -> anyhow::Result<Rings> {
+    let capture = args.capture();
+    let opening = Opening {
+        backend: capture.backend()?,
+        options: capture.options(capture.interfaces.len() * args.rings())?,
+        wanted,
+        rings: args.rings(),
+        cpus: capture.cpus(),
+        group: capture.fanout_group(),
+    };
+    let rings = opening.open(&capture.interfaces)?;
+    if !args.quiet() {
+        live::print_rings(&rings, wanted, capture.cpus());
+    }
+    Ok(rings)
+}
+
+/// Waits for the files that are written yet, and notes what of them failed.
+fn finish_extraction(extraction: ExtractionWriter, run: &mut Run) {
+    let ExtractionOutcome { untold, has_failed, failure } = extraction.finish();
+    failure.iter().for_each(|why| say(why));
+    run.origin.untold_files = untold;
+    run.has_failed |= has_failed;
 }
 
 /// Prints the summary, and returns the exit code.

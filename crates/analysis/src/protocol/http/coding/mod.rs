@@ -185,18 +185,7 @@ impl Layer {
         budget: &mut Budget,
         take: Take<'_>,
     ) -> Decoded {
-        let mut told = Decoded::Well;
-        if self.taken > BLOCK {
-            self.spare = None;
-        } else if let Some(spare) = &mut self.spare {
-            spare.extend_from_slice(data);
-        }
-        if let (&State::Begin(coding), Some(&first)) = (&self.state, data.first()) {
-            self.state = State::begin(coding, first, budget.window());
-            if matches!(self.state, State::Untouched) {
-                told = Decoded::TooLargeWindow;
-            }
-        }
+        let mut told = self.begin(data, budget);
         let mut out = [0; 4_096];
         loop {
             let (step, broken) = match &mut self.state {
@@ -238,6 +227,22 @@ impl Layer {
                 }
             }
         }
+    }
+
+    /// Keeps the first bytes, and chooses a decoder by the very first one.
+    fn begin(&mut self, data: &[u8], budget: &Budget) -> Decoded {
+        if self.taken > BLOCK {
+            self.spare = None;
+        } else if let Some(spare) = &mut self.spare {
+            spare.extend_from_slice(data);
+        }
+        if let (&State::Begin(coding), Some(&first)) = (&self.state, data.first()) {
+            self.state = State::begin(coding, first, budget.window());
+            if matches!(self.state, State::Untouched) {
+                return Decoded::TooLargeWindow;
+            }
+        }
+        Decoded::Well
     }
 
     /// Ends a layer that is no such coding. What does not even begin as one is without it. Returns whether that
