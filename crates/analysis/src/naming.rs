@@ -25,17 +25,17 @@ impl Naming {
 
     /// 128 bits that name the flow with this `key`, whose first datagram is `unit`.
     pub(crate) fn flow_name(&mut self, unit: &DecodedDatagram, key: &FlowKey) -> u128 {
-        unit.flow_name(&self.told(key))
+        unit.flow_name(&self.logged_key(key))
     }
 
     /// The Community ID of a flow.
     pub(crate) fn community_id(&mut self, key: &FlowKey) -> CommunityId {
-        CommunityId::of(&self.told(key))
+        CommunityId::of(&self.logged_key(key))
     }
 
     /// The key as the logs tell it.
     #[inline]
-    fn told(&mut self, key: &FlowKey) -> FlowKey {
+    fn logged_key(&mut self, key: &FlowKey) -> FlowKey {
         match &mut self.0 {
             None => *key,
             Some(addresses) => key.mapped(|address| addresses.address(address)),

@@ -50,7 +50,7 @@ pub fn planned(each: Duration, runs: usize) -> Duration {
     (each + AROUND) * u32::try_from(runs).unwrap_or(u32::MAX)
 }
 
-/// Runs a tool at a certified rate until a run says something of it, three times at most; `tell` hears of each run.
+/// Runs a tool at a certified rate until a run says something of it, three times at most; `report` hears of each run.
 ///
 /// A rate that was the sender's limit is tried at full speed, as it was certified. Where that is faster now and something
 /// is lost, what follows is sent at the certified rate.
@@ -64,7 +64,7 @@ pub fn check(
     (tool, certified): (&Tool, &Certified),
     time: Duration,
     stop: &Stop<'_>,
-    tell: &mut dyn FnMut(&Trial),
+    report: &mut dyn FnMut(&Trial),
 ) -> anyhow::Result<Checked> {
     let rate = certified.rate();
     let mut checked = Checked {
@@ -90,7 +90,7 @@ pub fn check(
             }
             result => result?,
         };
-        tell(&trial);
+        report(&trial);
         checked.verdict = certified.judge(&trial);
         let was_faster = trial.is_valid() && !trial.is_lossless();
         checked.trials.push(trial);

@@ -178,7 +178,7 @@ pub fn duration(points: &[Point]) -> Duration {
     times.fold(Duration::ZERO, Duration::saturating_add)
 }
 
-/// Runs a point until a run proves something, three times at most; `tell` hears of each run. A tool that does not begin, or has
+/// Runs a point until a run proves something, three times at most; `report` hears of each run. A tool that does not begin, or has
 /// no such option, is not tried again.
 ///
 /// # Errors
@@ -189,7 +189,7 @@ pub fn run(
     netsniff: &Path,
     (tools, point): (&[Tool], &Point),
     stop: &Stop<'_>,
-    tell: &mut dyn FnMut(Run) -> anyhow::Result<()>,
+    report: &mut dyn FnMut(Run) -> anyhow::Result<()>,
 ) -> anyhow::Result<Option<Why>> {
     let tool = tools.iter().find(|tool| tool.name == point.tool);
     let tool = tool.ok_or_else(|| anyhow::anyhow!("there is no tool {}", point.tool))?;
@@ -197,7 +197,7 @@ pub fn run(
         Ok(tool) => tool,
         Err(why) => {
             let trial = Trial::unable(tool, &point.load, why);
-            tell(Run { point: point.clone(), trial })?;
+            report(Run { point: point.clone(), trial })?;
             return Ok(None);
         }
     };
@@ -211,7 +211,7 @@ pub fn run(
             result => result?,
         };
         let is_final = trial.is_final();
-        tell(Run { point: point.clone(), trial })?;
+        report(Run { point: point.clone(), trial })?;
         if is_final {
             break;
         }

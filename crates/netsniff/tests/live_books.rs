@@ -78,7 +78,7 @@ fn packets_that_the_recorder_refuses_are_counted() {
     assert_eq!((last.number("arrived"), last.number("analysed")), (28_000, 28_000));
     assert!(last.number("unrecorded") > 1000, "{}", last.text("unrecorded"));
     assert!(last.number("recorded") + last.number("unrecorded") <= 28_000);
-    assert_eq!(told_lost(&done.errors), last.number("unrecorded"), "{}", done.errors);
+    assert_eq!(reported_lost(&done.errors), last.number("unrecorded"), "{}", done.errors);
 }
 
 /// Nobody reads the recording for a while: what its queue does not hold stays in the ring, and nothing is refused.
@@ -170,11 +170,11 @@ fn drops_at_several_rings_add_up() {
     let gaps = Log::read(&done.logs.join("gaps.log"));
     let told = (0..gaps.len()).map(|row| gaps.value(row, "packets").parse::<u64>().unwrap());
     assert_eq!(told.sum::<u64>(), last.number("ring_dropped"));
-    assert_eq!(told_lost(&done.errors), last.number("ring_dropped"), "{}", done.errors);
+    assert_eq!(reported_lost(&done.errors), last.number("ring_dropped"), "{}", done.errors);
 }
 
 /// Packets that a run said it had lost since the count before, all times together.
-fn told_lost(errors: &str) -> u64 {
+fn reported_lost(errors: &str) -> u64 {
     let said =
         errors.lines().filter_map(|line| line.split_once(" packets lost since the last count"));
     said.map(|(before, _)| before.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum()

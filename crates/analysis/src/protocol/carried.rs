@@ -113,11 +113,11 @@ impl Sniffed {
         if !self.is_told {
             self.head.extend_from_slice(&data[..wanted]);
         }
-        if self.head.len() < SNIFFED { None } else { self.tell() }
+        if self.head.len() < SNIFFED { None } else { self.publish() }
     }
 
     /// The kind by the bytes that are there, once.
-    fn tell(&mut self) -> Option<&'static str> {
+    fn publish(&mut self) -> Option<&'static str> {
         let head = core::mem::take(&mut self.head);
         let is_first = !core::mem::replace(&mut self.is_told, true);
         (is_first && !head.is_empty()).then(|| mime::of(&head).unwrap_or(UNKNOWN))
@@ -150,7 +150,7 @@ impl Carrier {
     }
 
     /// Tells who announced this connection that a file has begun, and once what it is.
-    fn tell(&mut self, from: Role, time: Timestamp) {
+    fn publish(&mut self, from: Role, time: Timestamp) {
         let Some(file) = &self.files[from.index()] else { return };
         if !file.has_begun() {
             return;
@@ -189,7 +189,7 @@ impl Session for Carrier {
             } else if self.sniffed.is_none() {
                 self.errand.head.push(input.data);
             }
-            self.tell(input.from, input.time);
+            self.publish(input.from, input.time);
         }
         Progress::Consumed(input.data.len())
     }
@@ -198,7 +198,7 @@ impl Session for Carrier {
         if let Some(file) = &mut self.files[gap.from.index()] {
             file.gap(gap.time, gap.len);
             self.errand.head.clear();
-            self.tell(gap.from, gap.time);
+            self.publish(gap.from, gap.time);
         }
         GapAction::Continue
     }
@@ -208,7 +208,7 @@ impl Session for Carrier {
         let Some(sniffed) = &mut self.sniffed else { return };
         sniffed.open = sniffed.open.saturating_sub(1);
         if sniffed.open == 0 {
-            let sniffed_kind = sniffed.tell();
+            let sniffed_kind = sniffed.publish();
             if let Some(kind) = self.errand.mime_type.get().or(sniffed_kind) {
                 self.errand.mime_type.publish(end.time + sniffed.delay, kind);
             }

@@ -280,7 +280,7 @@ mod tests {
     }
 
     /// The row of a message.
-    fn told(payload: &[u8]) -> NtpMessage {
+    fn parsed(payload: &[u8]) -> NtpMessage {
         let mut message = NtpMessage::of(Timestamp::EPOCH, 4, CLIENT);
         message.clock(payload);
         message
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn extension_fields_are_counted_and_a_mac_is_none() {
-        let count = |message: &[u8]| told(message).num_exts;
+        let count = |message: &[u8]| parsed(message).num_exts;
         assert_eq!(count(&with_extensions(&[], 24)), 0);
         assert_eq!(count(&with_extensions(&[28], 0)), 1);
         assert_eq!(count(&with_extensions(&[16, 36], 20)), 2);
@@ -361,7 +361,7 @@ mod tests {
             let mut message = header(SERVER);
             message[1] = stratum;
             message[12..16].copy_from_slice(b"GPS\0");
-            told(&message).ref_id.unwrap()
+            parsed(&message).ref_id.unwrap()
         };
         assert_eq!(*reference(0), *b"GPS\0");
         assert_eq!(*reference(1), *b"GPS\0");

@@ -437,7 +437,7 @@ mod tests {
     }
 
     /// What a session makes of messages at whole seconds from 1000 on: its row, and the names of oddities.
-    fn told(messages: &[(Role, Vec<u8>)]) -> (Option<Summary>, Vec<&'static str>, bool) {
+    fn outcome(messages: &[(Role, Vec<u8>)]) -> (Option<Summary>, Vec<&'static str>, bool) {
         let (mut session, mut found) = (SnmpSession::default(), Findings::default());
         let mut weirds = Vec::new();
         for (second, (from, payload)) in (1000..).zip(messages) {
@@ -456,7 +456,7 @@ mod tests {
     /// The row of messages of an agent.
     fn answered(messages: &[Vec<u8>]) -> Summary {
         let list: Vec<_> = messages.iter().map(|it| (Role::Responder, it.clone())).collect();
-        let (row, weirds, is_confirmed) = told(&list);
+        let (row, weirds, is_confirmed) = outcome(&list);
         assert!(weirds.is_empty() && is_confirmed);
         row.unwrap()
     }
@@ -466,7 +466,7 @@ mod tests {
         let two = [binding(DESCRIPTION, 5, b""), binding(UP_TIME, 5, b"")];
         let tags = [GET, GET_NEXT, RESPONSE, SET, GET_BULK, INFORM, REPORT, 0xbe];
         let list = tags.map(|tag| (Role::Originator, community(1, &pdu(tag, &two))));
-        let (row, weirds, is_confirmed) = told(&list);
+        let (row, weirds, is_confirmed) = outcome(&list);
         let row = row.unwrap();
         assert!(weirds.is_empty() && !is_confirmed, "nobody has answered");
         let Summary { get_requests, get_bulk_requests, get_responses, set_requests, .. } = row;
@@ -531,7 +531,7 @@ mod tests {
             assert!(SnmpMessage::read(malformed).is_none(), "{malformed:?}");
         }
         let list = [vec![], early, good, late, vec![0x30; 9]].map(|it| (Role::Originator, it));
-        let (row, weirds, _) = told(&list);
+        let (row, weirds, _) = outcome(&list);
         assert_eq!(row.unwrap().version, "1");
         assert_eq!(weirds, ["SNMP_malformed_message"]);
     }
@@ -541,7 +541,7 @@ mod tests {
         let object = |octets: usize| [&[0x2b][..], &vec![0x80; octets - 1], &[0]].concat();
         let ask = |name: &[u8], value: &[u8]| {
             let payload = community(0, &pdu(GET, &[binding(name, OBJECT, value)]));
-            let (row, weirds, _) = told(&[(Role::Originator, payload)]);
+            let (row, weirds, _) = outcome(&[(Role::Originator, payload)]);
             assert_eq!(row.unwrap().get_requests, 1);
             weirds
         };
@@ -571,7 +571,7 @@ mod tests {
                 let mut changed = message.clone();
                 for octet in 0..=255 {
                     changed[at] = octet;
-                    let (row, weirds, _) = told(&[(Role::Responder, changed.clone())]);
+                    let (row, weirds, _) = outcome(&[(Role::Responder, changed.clone())]);
                     let is_read = SnmpMessage::read(&changed).is_some();
                     assert_eq!(
                         (row.is_some(), !weirds.contains(&"SNMP_malformed_message")),

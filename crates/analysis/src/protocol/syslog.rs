@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     /// Facility, severity and text of a message.
-    fn told(payload: &[u8]) -> (String, &'static str, Vec<u8>) {
+    fn parsed(payload: &[u8]) -> (String, &'static str, Vec<u8>) {
         let row = SyslogMessage::of(Timestamp::EPOCH, Priority::read(payload), payload);
         (row.facility.into_owned(), row.severity, row.message.into_vec())
     }
@@ -208,7 +208,7 @@ mod tests {
             (b"<1023>x", "?-127", "DEBUG", b"x"),
             (b"<1024>x", "KERN", "EMERG", b"x"),
         ] {
-            assert_eq!(told(payload), (facility.to_owned(), severity, text.to_vec()));
+            assert_eq!(parsed(payload), (facility.to_owned(), severity, text.to_vec()));
         }
     }
 
@@ -217,7 +217,7 @@ mod tests {
         let beyond = b"<18446744073709551616>x";
         for payload in [&b"x"[..], b"<", b"<>", b"<1", b"<1x>", b"< 1>", b"<-1>", b"1>x", beyond] {
             let unspecified = (UNSPECIFIED.to_owned(), UNSPECIFIED, payload.to_vec());
-            assert_eq!(told(payload), unspecified, "{payload:?}");
+            assert_eq!(parsed(payload), unspecified, "{payload:?}");
             assert_eq!(session(PORT, &[payload]), (1, false));
             assert_eq!(session(1514, &[payload]), (0, false));
         }
@@ -249,7 +249,7 @@ mod tests {
                 changed
             }));
             for payload in payloads {
-                let (facility, severity, text) = told(&payload);
+                let (facility, severity, text) = parsed(&payload);
                 assert!(payload.ends_with(&text), "{payload:?}");
                 let is_known = FACILITIES.contains(&facility.as_str());
                 assert_eq!(is_known, facility != UNSPECIFIED && !facility.starts_with("?-"));

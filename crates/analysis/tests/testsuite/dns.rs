@@ -221,7 +221,7 @@ fn replies_that_nobody_asked_for_stay_within_the_limits() {
     let mut session = session(&limits);
     let mut found = Findings::default();
     for _ in 0..100 {
-        tell(&mut *session, &big, &mut found);
+        feed(&mut *session, &big, &mut found);
         let most = limits.pending_bytes + limits.pending_messages * 1_000;
         assert!(session.heap_bytes() < most, "{} bytes", session.heap_bytes());
     }
@@ -242,7 +242,7 @@ fn session(limits: &Limits) -> Box<dyn Session> {
     ProtocolId::named("dns").unwrap().protocol().session(&context)
 }
 
-fn tell(session: &mut dyn Session, payload: &[u8], found: &mut Findings) {
+fn feed(session: &mut dyn Session, payload: &[u8], found: &mut Findings) {
     let time = Timestamp::EPOCH;
     let from = Role::Originator;
     session.datagram(&Datagram { time, from, port: 53, payload }, found);
@@ -323,7 +323,7 @@ fn no_message_does_harm_cut_or_changed_anywhere() {
     let (mut told, mut odd) = (0, 0);
     let mut try_one = |message: &[u8]| {
         let mut session = session(&limits);
-        tell(&mut *session, message, &mut found);
+        feed(&mut *session, message, &mut found);
         session.end(&mut found);
         let rows = found.records.iter().filter(|it| matches!(it, Finding::Row(_))).count();
         let facts = found.records.drain(..).count() - rows;

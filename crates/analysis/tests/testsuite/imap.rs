@@ -3,7 +3,7 @@
 use netsniff_analysis::protocol::Role;
 
 use crate::conversations::{Outcome, Turn};
-use crate::support::script::{client, column, gap, mutate, server, told};
+use crate::support::script::{client, column, gap, mutate, outcome_of, server};
 
 fn imap(outcome: &Outcome, name: &str) -> Vec<String> {
     column(outcome, "imap", name)
@@ -50,7 +50,7 @@ fn a_connection_and_each_of_its_mailboxes_are_rows() {
         client("a8 EXAMINE other\r\na9 COPY 1 x\r\nb1 CLOSE\r\nb2 LOGOUT\r\n"),
         server("a8 OK\r\na9 NO\r\nb1 OK\r\n* BYE\r\nb2 OK\r\n"),
     ];
-    let outcome = told(143, &with(selected(), rest));
+    let outcome = outcome_of(143, &with(selected(), rest));
     assert_eq!(imap(&outcome, "mailbox"), ["-", "INBOX", "Sent Items", "other"]);
     assert_eq!(imap(&outcome, "user"), ["alice"; 4]);
     assert_eq!(imap(&outcome, "auth_mechanism"), ["LOGIN"; 4]);
@@ -82,7 +82,7 @@ fn attempts_to_log_in_are_counted() {
         client("2 LOGIN \"al ice\" sesame\r\n"),
         server("2 NO no\r\n"),
     ];
-    let outcome = told(143, &turns);
+    let outcome = outcome_of(143, &turns);
     assert_eq!(imap(&outcome, "auth_failures"), ["2"]);
     assert_eq!(imap(&outcome, "user"), ["al ice"]);
     assert_eq!(imap(&outcome, "auth_success"), ["false"]);
@@ -93,10 +93,10 @@ fn attempts_to_log_in_are_counted() {
 fn what_follows_starttls_is_handed_over() {
     let begin = || vec![server("* OK\r\n")];
     let rest = vec![client("1 STARTTLS\r\n\x16\x03"), server("1 OK go\r\n")];
-    let outcome = told(143, &with(begin(), rest));
+    let outcome = outcome_of(143, &with(begin(), rest));
     assert_eq!(imap(&outcome, "tls"), ["true"]);
     let rest = vec![client("1 STARTTLS\r\n2 NOOP\r\n"), server("1 BAD no\r\n2 OK\r\n")];
-    let outcome = told(143, &with(begin(), rest));
+    let outcome = outcome_of(143, &with(begin(), rest));
     assert_eq!(imap(&outcome, "tls"), ["false"]);
     assert_eq!(imap(&outcome, "commands"), ["1"]);
 }
@@ -109,7 +109,7 @@ fn a_literal_that_is_refused_is_none() {
         client("a4 NOOP\r\n"),
         server("a4 OK\r\n"),
     ];
-    let outcome = told(143, &with(selected(), rest));
+    let outcome = outcome_of(143, &with(selected(), rest));
     assert_eq!(imap(&outcome, "errors"), ["0", "1"]);
     assert_eq!(imap(&outcome, "commands"), ["1", "2"]);
 }
@@ -124,7 +124,7 @@ fn idling_and_compressing_are_understood() {
         client("a4 COMPRESS DEFLATE\r\n"),
         server("a4 OK\r\n\x01\x02\x03\r\n"),
     ];
-    let outcome = told(143, &with(selected(), rest));
+    let outcome = outcome_of(143, &with(selected(), rest));
     assert_eq!(imap(&outcome, "exists"), ["-", "4"]);
     assert_eq!(outcome.oddities, [""; 0]);
     assert_eq!(outcome.services.as_deref(), Some("imap"));
@@ -138,7 +138,7 @@ fn a_gap_in_a_mail_leaves_the_rest() {
         gap(Role::Responder, 20),
         server("def)\r\na3 OK\r\n"),
     ];
-    let outcome = told(143, &with(selected(), rest));
+    let outcome = outcome_of(143, &with(selected(), rest));
     assert_eq!(column(&outcome, "files", "seen_bytes"), ["6"]);
     assert_eq!(column(&outcome, "files", "missing_bytes"), ["20"]);
     assert_eq!(imap(&outcome, "fetches"), ["0", "1"]);
@@ -147,11 +147,11 @@ fn a_gap_in_a_mail_leaves_the_rest() {
 #[test]
 fn it_is_found_on_other_ports_and_let_go_where_it_is_not() {
     let turns = [server("* OK\r\n"), client("1 NOOP\r\n"), server("1 OK\r\n")];
-    assert_eq!(told(1143, &turns).services.as_deref(), Some("imap"));
+    assert_eq!(outcome_of(1143, &turns).services.as_deref(), Some("imap"));
     let turns = [server("* OK\r\n"), client("GET / HTTP/1.1\r\n"), server("1 OK\r\n")];
-    assert_eq!(told(1143, &turns).services, None);
+    assert_eq!(outcome_of(1143, &turns).services, None);
     let turns = [server("* OK\r\n"), client("1 NOOP\r\n"), server("$4\r\nabcd\r\n")];
-    let outcome = told(143, &turns);
+    let outcome = outcome_of(143, &turns);
     assert_eq!(outcome.services, None);
     assert_eq!(outcome.oddities, ["IMAP: imap_server_response_unknown"]);
 }

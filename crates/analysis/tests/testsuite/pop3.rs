@@ -4,7 +4,7 @@ use crate::conversations;
 use netsniff_analysis::protocol::Role;
 
 use crate::conversations::{Outcome, Turn};
-use crate::support::script::{client, column, gap, mutate, server, told};
+use crate::support::script::{client, column, gap, mutate, outcome_of, server};
 
 fn pop3(outcome: &Outcome, name: &str) -> Vec<String> {
     column(outcome, "pop3", name)
@@ -36,7 +36,7 @@ fn a_session_is_a_row() {
         client("DELE 1\r\nQUIT\r\n"),
         server("+OK\r\n+OK bye\r\n"),
     ];
-    let outcome = told(110, &with(logged_in(), rest));
+    let outcome = outcome_of(110, &with(logged_in(), rest));
     for (name, expected) in [
         ("greeting", "ready"),
         ("user", "alice"),
@@ -75,7 +75,7 @@ fn attempts_to_log_in_are_counted() {
         client("APOP carol c4c9334bac560ecc979e58001b3e22fb\r\n"),
         server("+OK\r\n"),
     ];
-    let outcome = told(1100, &turns);
+    let outcome = outcome_of(1100, &turns);
     assert_eq!(pop3(&outcome, "auth_failures"), ["2"]);
     assert_eq!(pop3(&outcome, "user"), ["carol"]);
     assert_eq!(pop3(&outcome, "auth_mechanism"), ["APOP"]);
@@ -88,9 +88,9 @@ fn attempts_to_log_in_are_counted() {
 fn what_follows_stls_is_handed_over() {
     let begin = || vec![server("+OK\r\n"), client("CAPA\r\n"), server("+OK\r\nSTLS\r\n.\r\n")];
     let rest = vec![client("STLS\r\n\x16\x03\x01"), server("+OK go\r\n")];
-    assert_eq!(pop3(&told(110, &with(begin(), rest)), "tls"), ["true"]);
+    assert_eq!(pop3(&outcome_of(110, &with(begin(), rest)), "tls"), ["true"]);
     let rest = vec![client("STLS\r\nUSER a\r\n"), server("-ERR no\r\n+OK\r\n")];
-    let outcome = told(110, &with(begin(), rest));
+    let outcome = outcome_of(110, &with(begin(), rest));
     assert_eq!(pop3(&outcome, "tls"), ["false"]);
     assert_eq!(pop3(&outcome, "user"), ["a"]);
 }
@@ -105,7 +105,7 @@ fn a_gap_in_a_mail_leaves_the_rest() {
         client("DELE 1\r\n"),
         server("+OK\r\n"),
     ];
-    let outcome = told(110, &with(logged_in(), rest));
+    let outcome = outcome_of(110, &with(logged_in(), rest));
     assert_eq!(column(&outcome, "files", "missing_bytes"), ["70"]);
     assert_eq!(column(&outcome, "files", "seen_bytes"), ["8"]);
     assert_eq!(pop3(&outcome, "deleted"), ["1"]);
@@ -125,7 +125,7 @@ fn redis(commands: usize) -> Vec<Turn> {
 
 #[test]
 fn redis_on_its_port_is_let_go() {
-    let outcome = told(110, &redis(20));
+    let outcome = outcome_of(110, &redis(20));
     assert_eq!(outcome.services, None);
     assert_eq!(outcome.lines, [""; 0]);
     assert_eq!(outcome.oddities, ["POP3: pop3_client_speaks_first"]);

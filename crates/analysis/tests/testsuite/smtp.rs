@@ -3,7 +3,7 @@
 use netsniff_analysis::protocol::Role;
 
 use crate::conversations::{Outcome, Turn};
-use crate::support::script::{client, column, gap, mutate, server, told};
+use crate::support::script::{client, column, gap, mutate, outcome_of, server};
 
 fn smtp(outcome: &Outcome, name: &str) -> Vec<String> {
     column(outcome, "smtp", name)
@@ -47,16 +47,16 @@ fn a_long_greeting_may_come_before_the_client() {
         let greeting = server(&format!("{notice}220 ESMTP\r\n"));
         vec![greeting, client("EHLO a.example\r\n"), server("250 Ok\r\n")]
     };
-    let outcome = told(25, &with(greeting(&notice), mail("x")));
+    let outcome = outcome_of(25, &with(greeting(&notice), mail("x")));
     assert_eq!(smtp(&outcome, "subject"), ["x"]);
     // Elsewhere no port says that it is worth waiting, and nobody greets for so long.
-    assert_eq!(told(2525, &with(greeting(&notice), mail("x"))).services, None);
-    assert_eq!(told(25, &with(greeting(&notice.repeat(9)), mail("x"))).services, None);
+    assert_eq!(outcome_of(2525, &with(greeting(&notice), mail("x"))).services, None);
+    assert_eq!(outcome_of(25, &with(greeting(&notice.repeat(9)), mail("x"))).services, None);
 }
 
 #[test]
 fn a_mail_is_a_row() {
-    let outcome = told(25, &with(greeting(), mail("=?utf-8?q?one?=")));
+    let outcome = outcome_of(25, &with(greeting(), mail("=?utf-8?q?one?=")));
     assert_eq!(smtp(&outcome, "trans_depth"), ["1"]);
     assert_eq!(smtp(&outcome, "helo"), ["a.example"]);
     assert_eq!(smtp(&outcome, "mailfrom"), ["a@a.example"]);
@@ -74,7 +74,7 @@ fn a_mail_is_a_row() {
 fn mails_of_one_connection_are_counted() {
     let rset = vec![client("RSET\r\n"), server("250 Ok\r\n")];
     let turns = with(with(with(greeting(), mail("1")), rset), mail("2"));
-    let outcome = told(25, &turns);
+    let outcome = outcome_of(25, &turns);
     assert_eq!(smtp(&outcome, "trans_depth"), ["1", "2"]);
     assert_eq!(smtp(&outcome, "subject"), ["1", "2"]);
     assert_eq!(smtp(&outcome, "helo"), ["a.example", "a.example"]);
@@ -92,7 +92,7 @@ fn a_client_may_send_the_next_mail_before_the_reply() {
         client("Subject: 2\r\n\r\n2\r\n.\r\nQUIT\r\n"),
         server("554 Not taken 2\r\n221 Bye\r\n"),
     ];
-    let outcome = told(25, &with(greeting(), rest));
+    let outcome = outcome_of(25, &with(greeting(), rest));
     assert_eq!(smtp(&outcome, "mailfrom"), ["a@x", "c@x"]);
     assert_eq!(smtp(&outcome, "subject"), ["1", "2"]);
     assert_eq!(smtp(&outcome, "last_reply"), ["250 Taken 1", "554 Not taken 2"]);
@@ -107,7 +107,7 @@ fn a_recipient_that_is_refused_leaves_a_row_without_content() {
         client("QUIT\r\n"),
         server("221 Bye\r\n"),
     ];
-    let outcome = told(25, &with(greeting(), rest));
+    let outcome = outcome_of(25, &with(greeting(), rest));
     assert_eq!(smtp(&outcome, "last_reply"), ["221 Bye"]);
     assert_eq!(smtp(&outcome, "fuids"), [""]);
     assert_eq!(smtp(&outcome, "parts"), ["1"], "an empty one, since DATA was believed");
@@ -123,7 +123,7 @@ fn chunks_are_put_together_where_lines_go_on() {
         server("250 12 octets\r\n250-10 octets\r\n250 Queued\r\n"),
     ];
     // The first chunk is one octet short of its last line, on purpose.
-    let outcome = told(25, &with(greeting(), rest));
+    let outcome = outcome_of(25, &with(greeting(), rest));
     assert_eq!(smtp(&outcome, "last_reply").last().unwrap(), "250 Queued");
     assert_eq!(smtp(&outcome, "mailfrom"), ["a@x"]);
     let rest = vec![
@@ -133,7 +133,7 @@ fn chunks_are_put_together_where_lines_go_on() {
         server("250 Ok\r\n250 Ok\r\n250 Ok\r\n250 Queued\r\n"),
         client("QUIT\r\n"),
     ];
-    let outcome = told(25, &with(greeting(), rest));
+    let outcome = outcome_of(25, &with(greeting(), rest));
     assert_eq!(smtp(&outcome, "subject"), ["hello"]);
     assert_eq!(column(&outcome, "files", "seen_bytes"), [".\r\nbod\r".len().to_string()]);
     assert_eq!(smtp(&outcome, "last_reply"), ["250 Queued"]);
@@ -145,19 +145,19 @@ fn chunks_that_are_none_are_odd() {
         client("MAIL FROM:<a@x>\r\nRCPT TO:<b@x>\r\nBDAT x\r\nBDAT 3\r\nabcNOOP\r\n"),
         server("250 Ok\r\n250 Ok\r\n501 No\r\n250 Ok\r\n250 Ok\r\n"),
     ];
-    let outcome = told(25, &with(greeting(), rest));
+    let outcome = outcome_of(25, &with(greeting(), rest));
     assert_eq!(weirds(&outcome), ["smtp_invalid_bdat_command", "smtp_missing_bdat_last_chunk"]);
 }
 
 #[test]
 fn what_follows_starttls_is_handed_over_once_it_is_accepted() {
     let rest = vec![client("STARTTLS\r\nMAIL FROM:<a@x>\r\n"), server("454 Not now\r\n250 Ok\r\n")];
-    let outcome = told(25, &with(greeting(), rest));
+    let outcome = outcome_of(25, &with(greeting(), rest));
     assert_eq!(smtp(&outcome, "tls"), ["false"]);
     assert_eq!(smtp(&outcome, "mailfrom"), ["a@x"]);
     let rest =
         vec![client("STARTTLS\r\n\x16\x03\x01MAIL FROM:<a@x>\r\n"), server("220-Go\r\n220 on\r\n")];
-    let outcome = told(25, &with(greeting(), rest));
+    let outcome = outcome_of(25, &with(greeting(), rest));
     assert_eq!(smtp(&outcome, "tls"), ["true"]);
     assert_eq!(smtp(&outcome, "mailfrom"), ["-"]);
     assert_eq!(smtp(&outcome, "last_reply"), ["220 on"]);
@@ -175,7 +175,7 @@ fn who_logs_in_is_told_and_no_secret_is() {
         client("AUTH PLAIN AGFsaWNlAHNlc2FtZQ==\r\n"),
         server("235 Welcome\r\n"),
     ];
-    let outcome = told(587, &with(with(greeting(), rest), mail("x")));
+    let outcome = outcome_of(587, &with(with(greeting(), rest), mail("x")));
     assert_eq!(smtp(&outcome, "auth_mechanism"), ["PLAIN"]);
     assert_eq!(smtp(&outcome, "auth_user"), ["alice"]);
     assert_eq!(smtp(&outcome, "auth_success"), ["true"]);
@@ -195,7 +195,7 @@ fn a_gap_in_a_mail_ends_it_and_the_next_reply_tells_where_commands_go_on() {
         client("MAIL FROM:<no@x>\r\n.\r\n"),
         server("250 Queued\r\n"),
     ];
-    let outcome = told(25, &with(with(greeting(), begin), mail("2")));
+    let outcome = outcome_of(25, &with(with(greeting(), begin), mail("2")));
     assert_eq!(smtp(&outcome, "mailfrom"), ["a@x", "a@a.example"]);
     assert_eq!(smtp(&outcome, "subject"), ["1", "2"]);
     assert_eq!(column(&outcome, "files", "missing_bytes"), ["500", "0"]);
@@ -210,7 +210,7 @@ fn a_gap_within_a_chunk_does_not_end_the_mail() {
         client("abcdefQUIT\r\n"),
         server("250 Ok\r\n250 Ok\r\n250 Queued\r\n221 Bye\r\n"),
     ];
-    let outcome = told(25, &with(greeting(), rest));
+    let outcome = outcome_of(25, &with(greeting(), rest));
     assert_eq!(smtp(&outcome, "last_reply"), ["250 Queued"]);
     assert_eq!(column(&outcome, "files", "seen_bytes"), ["16"]);
     assert_eq!(column(&outcome, "files", "missing_bytes"), ["100"]);
@@ -220,31 +220,31 @@ fn a_gap_within_a_chunk_does_not_end_the_mail() {
 fn one_side_alone_is_enough() {
     let said =
         "EHLO a\r\nMAIL FROM:<a@x>\r\nRCPT TO:<b@x>\r\nDATA\r\nSubject: s\r\n\r\n.\r\nQUIT\r\n";
-    let outcome = told(25, &[client(said)]);
+    let outcome = outcome_of(25, &[client(said)]);
     assert_eq!(smtp(&outcome, "subject"), ["s"]);
     assert_eq!(outcome.services.as_deref(), Some("smtp"));
-    let outcome = told(25, &[client("EHLO a\r\nSTARTTLS\r\n\x16\x03\x01")]);
+    let outcome = outcome_of(25, &[client("EHLO a\r\nSTARTTLS\r\n\x16\x03\x01")]);
     assert_eq!(smtp(&outcome, "tls"), ["true"]);
 }
 
 #[test]
 fn it_is_found_on_other_ports() {
     let turns = with(greeting(), mail("x"));
-    let outcome = told(2525, &turns);
+    let outcome = outcome_of(2525, &turns);
     assert_eq!(smtp(&outcome, "subject"), ["x"]);
     // As in Zeek, which learns of it only then, it begins with the client's first command.
     assert_eq!(smtp(&outcome, "ts"), ["2000000"]);
-    assert_eq!(smtp(&told(25, &turns), "ts"), ["1000000"]);
+    assert_eq!(smtp(&outcome_of(25, &turns), "ts"), ["1000000"]);
     let ftp = [server("220 FTP\r\n"), client("USER a\r\n"), server("331 Ok\r\n")];
     for port in [2525, 25] {
-        assert_eq!(told(port, &ftp).lines, [""; 0]);
+        assert_eq!(outcome_of(port, &ftp).lines, [""; 0]);
     }
 }
 
 #[test]
 fn a_server_that_does_not_reply_in_smtp_contradicts() {
     let turns = [server("220 x\r\n"), client("HELO a\r\nMAIL FROM:<a@x>\r\n"), server("+OK\r\n")];
-    let outcome = told(25, &turns);
+    let outcome = outcome_of(25, &turns);
     assert_eq!(weirds(&outcome), ["smtp_reply_code_out_of_range"]);
     assert_eq!(outcome.services, None);
     assert_eq!(smtp(&outcome, "mailfrom"), ["a@x"], "what was said is told all the same");
@@ -253,7 +253,7 @@ fn a_server_that_does_not_reply_in_smtp_contradicts() {
 #[test]
 fn commands_out_of_order_are_odd_and_too_many_end_it() {
     let rest = vec![client(&"RCPT TO:<b@x>\r\n".repeat(30)), client("MAIL FROM:<late@x>\r\n")];
-    let outcome = told(25, &with(greeting(), rest));
+    let outcome = outcome_of(25, &with(greeting(), rest));
     let expected =
         ["smtp_mail_transaction_invalid", "smtp_excessive_invalid_mail_transactions 26 > 25"];
     assert_eq!(weirds(&outcome), expected);
@@ -267,7 +267,7 @@ fn lines_may_be_long_and_end_oddly() {
         client(&format!("MAIL FROM:<a@x>\nRCPT TO:<b@x>\nDATA\nSubject: {long}\n\n{long}\n.\n")),
         server("250 Ok\n250 Ok\n354 Go\n250 Queued\n"),
     ];
-    let outcome = told(25, &with(greeting(), rest));
+    let outcome = outcome_of(25, &with(greeting(), rest));
     assert_eq!(smtp(&outcome, "subject")[0], long);
     assert_eq!(column(&outcome, "files", "seen_bytes"), ["40002"]);
 }

@@ -180,7 +180,12 @@ pub(super) struct ReportedDrops {
 
 impl ReportedDrops {
     /// Tells what was lost before a group whose packets lie between `first` and `last`.
-    pub(super) fn tell(&mut self, packets: u64, first: Timestamp, last: Timestamp) -> Option<Loss> {
+    pub(super) fn report(
+        &mut self,
+        packets: u64,
+        first: Timestamp,
+        last: Timestamp,
+    ) -> Option<Loss> {
         let loss = self.lose(packets, first);
         self.last = Some(last);
         loss
@@ -345,8 +350,8 @@ mod tests {
     #[test]
     fn what_packets_tell_is_told_once() {
         let mut told = ReportedDrops::default();
-        assert_eq!(told.tell(0, time(1), time(2)), None);
-        let loss = told.tell(3, time(4), time(6)).unwrap();
+        assert_eq!(told.report(0, time(1), time(2)), None);
+        let loss = told.report(3, time(4), time(6)).unwrap();
         assert_eq!((loss.packets, loss.before, loss.after), (3, Some(time(2)), time(4)));
         assert_eq!(told.rest(3, time(9)), None);
         let rest = told.rest(5, time(9)).unwrap();

@@ -81,7 +81,7 @@ impl PacketIntake {
         let new = self.read(&mut totals)?;
         let untold = core::mem::take(&mut totals.untold);
         let new_drops = NewDrops { packets: new.saturating_add(untold), are_marked: untold == 0 };
-        Ok(Statistics { counted: self.told(&totals), freezes: totals.freezes, new_drops })
+        Ok(Statistics { counted: self.count(&totals), freezes: totals.freezes, new_drops })
     }
 
     /// Adds what is new, and returns the new drops.
@@ -99,7 +99,7 @@ impl PacketIntake {
         Ok(drops)
     }
 
-    fn told(&self, totals: &Totals) -> Counted {
+    fn count(&self, totals: &Totals) -> Counted {
         let filtered = self.counting.as_ref().map(CountingFilter::filtered);
         Counted {
             accepted: Some(totals.accepted),
@@ -117,6 +117,6 @@ impl Intake for PacketIntake {
     fn counted(&self) -> Result<Counted> {
         let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
         totals.untold += self.read(&mut totals)?;
-        Ok(self.told(&totals))
+        Ok(self.count(&totals))
     }
 }

@@ -213,7 +213,7 @@ impl Ring for Messages {
         });
         let mut loss = None;
         if let (Some(first), Some(last)) = (base.packets.first(), base.packets.last()) {
-            loss = self.told.tell(drops, first.timestamp, last.timestamp);
+            loss = self.told.report(drops, first.timestamp, last.timestamp);
         }
         let occupancy = base.counters.occupancy;
         Ok(Lent { data: &mut self.data, packets: &base.packets, goes_on: false, loss, occupancy })
@@ -359,10 +359,10 @@ mod tests {
     fn the_count_of_drops_may_wrap() {
         let time = Timestamp::EPOCH;
         let mut told = ReportedDrops::default();
-        assert!(told.tell(u64::from(u32::MAX) - 1, time, time).is_some());
+        assert!(told.report(u64::from(u32::MAX) - 1, time, time).is_some());
         let taken = PacketFacts { description: None, drops: Some(3) };
         assert_eq!(taken.untold(&told), 5);
-        assert!(told.tell(5, time, time).is_some());
+        assert!(told.report(5, time, time).is_some());
         assert_eq!(taken.untold(&told), 0);
         assert_eq!(PacketFacts { drops: None, ..taken }.untold(&told), 0);
     }

@@ -277,7 +277,7 @@ impl Ring for XdpCopy {
         });
         let mut loss = None;
         if let (Some(first), Some(last)) = (base.packets.first(), base.packets.last()) {
-            loss = self.told.tell(lost, first.timestamp, last.timestamp);
+            loss = self.told.report(lost, first.timestamp, last.timestamp);
         }
         Ok(Lent { data: &mut self.data, packets: &base.packets, goes_on: false, loss, occupancy })
     }

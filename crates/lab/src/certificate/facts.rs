@@ -69,8 +69,14 @@ impl Difference {
     /// One line of text for reports.
     #[must_use]
     pub fn words(&self) -> String {
-        let told = |value: &Option<String>| value.clone().unwrap_or("unavailable".to_owned());
-        format!("{} is {}, certified is {}", self.what, told(&self.now), told(&self.certified))
+        let or_unavailable =
+            |value: &Option<String>| value.clone().unwrap_or("unavailable".to_owned());
+        format!(
+            "{} is {}, certified is {}",
+            self.what,
+            or_unavailable(&self.now),
+            or_unavailable(&self.certified)
+        )
     }
 }
 

@@ -29,27 +29,27 @@ pub(super) struct Campaign<'a> {
 }
 
 impl Campaign<'_> {
-    /// Runs points; `tell` gets each run, and why it ended before is returned.
+    /// Runs points; `report` gets each run, and why it ended before is returned.
     ///
     /// # Errors
     ///
-    /// Whatever prevents a testbed or a run, and what `tell` fails with.
+    /// Whatever prevents a testbed or a run, and what `report` fails with.
     pub(super) fn run(
         &self,
         points: &[Point],
-        tell: &mut dyn FnMut(Run) -> anyhow::Result<()>,
+        report: &mut dyn FnMut(Run) -> anyhow::Result<()>,
     ) -> anyhow::Result<Option<Why>> {
         let (program, warden) = super::programs()?;
         let mut bed: Option<(&[Setting], Testbed)> = None;
         let begin = Instant::now();
         for (number, point) in points.iter().enumerate() {
-            let mut tell = |run: Run| {
+            let mut report = |run: Run| {
                 if !self.is_quiet {
                     let time = remaining(begin.elapsed(), number, points.len());
                     let run = table::run(&run);
                     say(&format!("{} of {}, {time}: {run}", number + 1, points.len()));
                 }
-                tell(run)
+                report(run)
             };
             if bed.as_ref().is_none_or(|(host, _)| *host != point.host) {
                 // There is one at a time.
@@ -58,7 +58,7 @@ impl Campaign<'_> {
                 bed = Some((&point.host, Testbed::make(&warden, &layout)?.until(self.stop)));
             }
             let Some((_, made)) = &bed else { continue };
-            let ended = sweep::run(made, &program, (self.tools, point), self.stop, &mut tell)?;
+            let ended = sweep::run(made, &program, (self.tools, point), self.stop, &mut report)?;
             if ended.is_some() {
                 return Ok(ended);
             }
@@ -106,8 +106,9 @@ impl Directory {
             let now: Setup = serde_json::from_value(serde_json::to_value(head)?)?;
             let other = differing(&before(&name)?, &now);
             let words = |fact: &Fact| {
-                let told = |side: &Option<String>| side.clone().unwrap_or("unknown".to_owned());
-                format!("{} was {}, and is {}", fact.name, told(&fact.a), told(&fact.b))
+                let or_unknown =
+                    |side: &Option<String>| side.clone().unwrap_or("unknown".to_owned());
+                format!("{} was {}, and is {}", fact.name, or_unknown(&fact.a), or_unknown(&fact.b))
             };
             let words: Vec<_> = other.iter().map(words).collect();
             ensure!(

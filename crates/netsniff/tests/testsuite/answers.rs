@@ -56,7 +56,7 @@ fn followed(answers: &[Answer], begun: &Begun<'_>) -> Option<(String, Option<i64
 }
 
 /// What our row says of it.
-fn told(row: &Row, dns: &[Row]) -> Option<(String, Option<i64>, i64)> {
+fn logged_answer(row: &Row, dns: &[Row]) -> Option<(String, Option<i64>, i64)> {
     let known = |column: &str| Some(&row[column]).filter(|cell| *cell != "-");
     let Some(uid) = known("dns_uid") else {
         assert_eq!((known("dns_rtt"), known("dns_age")), (None, None));
@@ -118,7 +118,7 @@ fn zeeks_logs_joined_give_the_same() {
                     start: starts[&their["uid"]],
                 };
                 let expected = followed(&answers, &begun);
-                assert_eq!(told(&row, &our_dns), expected, "{}: {row:?}", capture.name);
+                assert_eq!(logged_answer(&row, &our_dns), expected, "{}: {row:?}", capture.name);
                 rows += 1;
                 joined += usize::from(expected.is_some());
             }
@@ -200,7 +200,7 @@ fn recorded_clients_followed_the_answers_that_tshark_sees() {
                     name: &row[host],
                     start: micros(&syn[3]),
                 };
-                let (expected, told) = (followed(&answers, &begun), told(&row, &dns));
+                let (expected, told) = (followed(&answers, &begun), logged_answer(&row, &dns));
                 let near = |a: Option<i64>, b: Option<i64>| match (a, b) {
                     (Some(a), Some(b)) => (a - b).abs() <= 1,
                     (a, b) => a == b,

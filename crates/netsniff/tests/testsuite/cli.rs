@@ -52,10 +52,10 @@ fn netsniff(args: &[&str]) -> Command {
 
 /// Exit code, output and errors.
 fn run(args: &[&str]) -> (i32, String, String) {
-    told(netsniff(args).output().unwrap())
+    outcome(netsniff(args).output().unwrap())
 }
 
-fn told(output: Output) -> (i32, String, String) {
+fn outcome(output: Output) -> (i32, String, String) {
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.code().expect("ended by a signal"), text(output.stdout), text(output.stderr))
 }
@@ -66,7 +66,7 @@ fn run_with(args: &[&str], input: &[u8]) -> (i32, String, String) {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(input).unwrap();
-    told(child.wait_with_output().unwrap())
+    outcome(child.wait_with_output().unwrap())
 }
 
 /// The logs that an analysis writes, by name. It must end with exit code 0 and without a word on
@@ -298,7 +298,7 @@ fn a_reader_that_has_enough_is_no_failure() {
         drop(reader);
         let row: Value = serde_json::from_str(&line).unwrap();
         assert!(row["_path"].is_string());
-        let (code, _, errors) = told(child.wait_with_output().unwrap());
+        let (code, _, errors) = outcome(child.wait_with_output().unwrap());
         assert_eq!((code, errors.as_str()), (0, ""), "{workers} workers");
     }
 }
@@ -539,7 +539,7 @@ fn an_output_that_cannot_be_written_is_our_failure() {
         for workers in ["1", "2"] {
             let mut command = netsniff(&["analyze", OFFICE, "-o", "-", "--workers", workers]);
             let full = fs::File::options().write(true).open("/dev/full").unwrap();
-            let (code, _, errors) = told(command.stdout(full).output().unwrap());
+            let (code, _, errors) = outcome(command.stdout(full).output().unwrap());
             assert_eq!(code, 1);
             assert!(errors.contains("cannot write standard output: No space left"), "{errors}");
         }

@@ -70,7 +70,7 @@ fn seconds(span: &str) -> u32 {
     number.parse::<u32>().unwrap() * unit
 }
 
-fn told_by_dnsmasq() -> Vec<Told> {
+fn read_dnsmasq_log() -> Vec<Told> {
     let mut told = BTreeMap::<String, Told>::new();
     for line in expected("dhcp.txt").lines() {
         let cells: Vec<&str> = line.split_whitespace().collect();
@@ -119,7 +119,7 @@ fn every_transaction_of_dnsmasq_is_a_row() {
             refusal: cell(row, "server_message"),
         })
         .collect();
-    let mut theirs = told_by_dnsmasq();
+    let mut theirs = read_dnsmasq_log();
     ours.sort();
     theirs.sort();
     assert_eq!(ours, theirs);

@@ -54,7 +54,7 @@ fn queued() -> BTreeMap<String, Queued> {
     mails
 }
 
-fn told(cell: &str) -> Option<String> {
+fn cell_text(cell: &str) -> Option<String> {
     (cell != "-").then(|| cell.to_owned())
 }
 
@@ -71,8 +71,8 @@ fn each_mail_that_postfix_queued_is_a_row() {
             message_id: row["msg_id"].clone(),
             from: row["mailfrom"].clone(),
             recipients: row["rcptto"].split(',').count(),
-            mechanism: told(&row["auth_mechanism"]),
-            user: told(&row["auth_user"]),
+            mechanism: cell_text(&row["auth_mechanism"]),
+            user: cell_text(&row["auth_user"]),
         };
         assert_eq!(ours, mail, "{row:?}");
         assert_eq!(row["auth_success"] == "T", mail.mechanism.is_some(), "{row:?}");

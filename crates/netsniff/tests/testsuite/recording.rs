@@ -269,7 +269,7 @@ fn a_file_ends_once_it_has_its_size() {
 }
 
 /// Packets that a file says were lost.
-fn told(found: &Found) -> u64 {
+fn reported_lost(found: &Found) -> u64 {
     found.losses.iter().map(|(_, loss)| loss.packets).sum()
 }
 
@@ -324,7 +324,7 @@ fn what_cannot_be_written_is_refused_and_told_at_its_place() {
     let found = read(&copy);
     assert_eq!(found.damage, vec![]);
     assert_eq!(found.numbers.len() as u64, statistics.recorded.packets);
-    assert_eq!(told(&found), statistics.refused.packets);
+    assert_eq!(reported_lost(&found), statistics.refused.packets);
     // Each hole in the numbers is told where it is, in its size.
     let mut holes = Vec::new();
     for (at, pair) in found.numbers.windows(2).enumerate() {
@@ -510,7 +510,7 @@ fn each_file_tells_its_own_losses() {
     };
     assert_eq!(sum(|counters| counters.received), received);
     assert_eq!(sum(|counters| counters.dropped_by_os), lost);
-    assert_eq!(found.iter().map(told).sum::<u64>(), lost);
+    assert_eq!(found.iter().map(reported_lost).sum::<u64>(), lost);
 }
 
 /// Those of the same time are in order, and one behind the latest is not, whatever came between.

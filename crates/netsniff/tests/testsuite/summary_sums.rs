@@ -63,7 +63,7 @@ fn counted(rows: &[Row], column: &str) -> BTreeMap<String, u64> {
 }
 
 /// A list of names and counts.
-fn told(list: &Value) -> BTreeMap<String, u64> {
+fn counts(list: &Value) -> BTreeMap<String, u64> {
     let of = |item: &Value| {
         Some((item["name"].as_str()?.to_owned(), item["count"].as_u64().filter(|it| *it > 0)?))
     };
@@ -95,9 +95,9 @@ fn counts_are_sums_of_the_rows() {
             ("by_service", "service"),
             ("by_quality", "quality"),
         ] {
-            assert_eq!(told(&flows[field]), counted(&conn, column), "{field} with {workers}");
+            assert_eq!(counts(&flows[field]), counted(&conn, column), "{field} with {workers}");
         }
-        let ends = told(&flows["by_end"]).values().sum::<u64>();
+        let ends = counts(&flows["by_end"]).values().sum::<u64>();
         assert_eq!(ends, conn.len() as u64, "ends with {workers}");
         let of_tcp: Vec<_> = conn.iter().filter(|row| row["proto"] == "tcp").cloned().collect();
         assert_eq!(tcp["connections"], of_tcp.len());
@@ -107,7 +107,7 @@ fn counts_are_sums_of_the_rows() {
         assert_eq!(tcp["missed_bytes"], sum(&of_tcp, "missed_bytes"), "with {workers}");
         let gaps = of_tcp.iter().filter(|row| row["missed_bytes"] != "0").count();
         assert_eq!(tcp["with_gaps"], gaps, "with {workers}");
-        assert_eq!(told(&summary["oddities"]), counted(&weird, "name"), "with {workers}");
+        assert_eq!(counts(&summary["oddities"]), counted(&weird, "name"), "with {workers}");
         assert!(gaps > 10 && weird.len() > 5, "{gaps} gaps, {} oddities", weird.len());
     }
     packets_are_all(&analysed(&made, "2").0, sums);

@@ -76,14 +76,14 @@ pub(super) fn walk_traced(
     decoded: &mut Decoded,
     frame: Frame<'_>,
     link_type: LinkType,
-    tell: impl FnMut(Next),
+    emit: impl FnMut(Next),
 ) {
     let next = match start(link_type) {
         Start::At(next) => next,
         Start::Header(read) => read(decoded, frame, 0),
         Start::Unsupported => return,
     };
-    run(decoded, frame, next, tell);
+    run(decoded, frame, next, emit);
 }
 
 /// Walks on from a step, and tells each one before it is taken. Every step but those that end moves the offset on, so
@@ -92,10 +92,10 @@ pub(super) fn run(
     decoded: &mut Decoded,
     mut frame: Frame<'_>,
     mut next: Next,
-    mut tell: impl FnMut(Next),
+    mut emit: impl FnMut(Next),
 ) {
     loop {
-        tell(next);
+        emit(next);
         next = match next {
             Next::Ethernet(offset) => ethernet_header(decoded, frame, offset),
             Next::EtherType(kind, offset) => ether_type(decoded, frame, kind, offset),

@@ -195,7 +195,7 @@ impl<S: MergeSink> Merge<S> {
         let Some(lane) = self.lanes.get_mut(ring) else { return };
         let interface = lane.interface;
         let Some(held) = lane.held.front_mut() else {
-            tell(&mut self.sink, interface, &mut lent.lost);
+            report_loss(&mut self.sink, interface, &mut lent.lost);
             let rest = lent.rest();
             let ready = rest.iter().position(|packet| packet.timestamp > limit);
             let packets = rest.get(..ready.unwrap_or(rest.len())).unwrap_or_default();
@@ -205,7 +205,7 @@ impl<S: MergeSink> Merge<S> {
             lent.passed += packets.len();
             return;
         };
-        tell(&mut self.sink, interface, &mut held.lost);
+        report_loss(&mut self.sink, interface, &mut held.lost);
         let rest = held.batch.packets.get(lane.passed..).unwrap_or_default();
         for record in rest.iter().take_while(|packet| packet.timestamp <= limit) {
             self.sink.packet(&Packet { interface, ..held.batch.packet(record) });
@@ -223,7 +223,7 @@ impl<S: MergeSink> Merge<S> {
         lane.passed = 0;
         while let Some(mut first) = lane.held.pop_front() {
             self.held_bytes -= first.bytes();
-            tell(&mut self.sink, lane.interface, &mut first.lost);
+            report_loss(&mut self.sink, lane.interface, &mut first.lost);
             if self.spare.len() < most_spare {
                 first.batch.clear();
                 self.spare.push(first.batch);
@@ -240,7 +240,7 @@ impl<S: MergeSink> Merge<S> {
         let mut lost = lent.lost;
         if lent.rest().is_empty() {
             if lane.held.is_empty() {
-                tell(&mut self.sink, lane.interface, &mut lost);
+                report_loss(&mut self.sink, lane.interface, &mut lost);
             }
             if lost == 0 {
                 return;
@@ -267,7 +267,7 @@ impl<S: MergeSink> Merge<S> {
 }
 
 /// Tells of a loss, once.
-fn tell(sink: &mut impl MergeSink, interface: u32, lost: &mut u64) {
+fn report_loss(sink: &mut impl MergeSink, interface: u32, lost: &mut u64) {
     match core::mem::take(lost) {
         0 => {}
         packets => sink.lose(interface, packets),

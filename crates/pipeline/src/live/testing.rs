@@ -69,7 +69,7 @@ pub(super) enum Told {
 pub(super) struct Notes(pub(super) Arc<Mutex<Vec<Told>>>);
 
 impl Notes {
-    pub(super) fn told(&self) -> Vec<Told> {
+    pub(super) fn notes(&self) -> Vec<Told> {
         self.0.lock().unwrap().clone()
     }
 
@@ -105,7 +105,7 @@ impl Consumer for Notes {
     }
 
     fn fill(&self, report: &mut RingReport) {
-        let packets = self.told().iter().filter(|told| matches!(told, Told::Packet(_))).count();
+        let packets = self.notes().iter().filter(|told| matches!(told, Told::Packet(_))).count();
         report.analysed = Some(packets as u64);
         report.by_depth = Some(PacketsByDepth::from_fn(|depth| 20 + depth as u64));
         report.shed = 11;

@@ -50,7 +50,7 @@ impl Ledger {
 
     /// The packet was written.
     #[cold]
-    pub(super) const fn tell(&mut self) {
+    pub(super) const fn note_written(&mut self) {
         self.told = self.told.saturating_add(self.pending);
         self.pending = 0;
     }
@@ -114,7 +114,7 @@ mod tests {
         let mut ledger = Ledger::default();
         ledger.lose(3);
         assert_eq!(ledger.pending(), Some(3));
-        ledger.tell();
+        ledger.note_written();
         assert_eq!(ledger.pending(), None);
         // The totals do not know of one of them yet.
         ledger.update(&dropped(2));

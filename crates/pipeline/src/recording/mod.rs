@@ -308,7 +308,7 @@ impl Recorder {
         if lost.is_some()
             && let Some(ledger) = self.ledgers.get_mut(packet.interface as usize)
         {
-            ledger.tell();
+            ledger.note_written();
         }
         self.progress.add(self.chunk.bytes.len() - before, packet.timestamp);
         self.times.1 = self.times.1.max(packet.timestamp);

@@ -22,7 +22,7 @@ pub struct LoggedConnection {
 }
 
 /// Reads the rows of `conn` and `gaps`.
-pub fn told(conn: Vec<Row>, gaps: Vec<Row>) -> BTreeMap<Flow, LoggedConnection> {
+pub fn read_connections(conn: Vec<Row>, gaps: Vec<Row>) -> BTreeMap<Flow, LoggedConnection> {
     let mut flows = BTreeMap::<Flow, LoggedConnection>::new();
     for row in conn.into_iter().filter(|row| row["proto"] == "tcp") {
         let told = flows.entry(flow(&row).expect("a connection has ends")).or_default();

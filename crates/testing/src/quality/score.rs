@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::evidence::{Evidence, evidence};
-use super::logged::{LoggedConnection, told};
+use super::logged::{LoggedConnection, read_connections};
 use super::recording::Recording;
 use super::segment::{Flow, Kind};
 use super::{Place, Places};
@@ -121,7 +121,7 @@ impl Score {
     /// Holds rows against a recording.
     pub fn new(recording: &Recording, conn: Vec<Row>, gaps: Vec<Row>) -> Self {
         let mut score = Self::default();
-        let mut told = told(conn, gaps);
+        let mut told = read_connections(conn, gaps);
         let captured = recording.captured_flows();
         for (flow, events) in &recording.0 {
             for event in events {

@@ -51,7 +51,7 @@ impl TcpConnection {
         let (side, sequence) = (segment.from & 1, segment.tcp.sequence);
         let is_behind =
             |begin: &u32| (0..=sequence::MAX_WINDOW).contains(&sequence::delta(sequence, *begin));
-        let begin = self.metrics.told_begin(side).filter(is_behind).unwrap_or(sequence);
+        let begin = self.metrics.expected_begin(side).filter(is_behind).unwrap_or(sequence);
         self.assume_begin(side, begin.wrapping_sub(1), begin);
     }
 

@@ -30,7 +30,7 @@ impl Scripted {
         Self { told, heard: [0; 2], has_acted: [false; 2], has_verbs, calls }
     }
 
-    fn tell(&self, text: String) {
+    fn note(&self, text: String) {
         self.told.lock().unwrap().push(text);
     }
 }
@@ -57,24 +57,24 @@ impl Session for Scripted {
         let line = String::from_utf8_lossy(&input.data[..end]).into_owned();
         self.heard[input.from.index()] += 1;
         self.has_acted[input.from.index()] = true;
-        self.tell(format!("{:?} {line}", input.from));
+        self.note(format!("{:?} {line}", input.from));
         Progress::Consumed(end + 1)
     }
 
     fn gap(&mut self, gap: &MissingBytes<'_>, _: &mut Findings) -> GapAction {
         self.has_acted[gap.from.index()] = true;
-        self.tell(format!("gap {} behind {:?}", gap.len, String::from_utf8_lossy(gap.unread)));
+        self.note(format!("gap {} behind {:?}", gap.len, String::from_utf8_lossy(gap.unread)));
         if gap.len < 100 { GapAction::Continue } else { GapAction::Abort }
     }
 
     fn side_end(&mut self, end: &SideEnd<'_>, _: &mut Findings) {
         let unread = String::from_utf8_lossy(end.unread);
         self.has_acted[end.from.index()] = true;
-        self.tell(format!("{:?} ends behind {unread:?}", end.from));
+        self.note(format!("{:?} ends behind {unread:?}", end.from));
     }
 
     fn end(&mut self, _: &mut Findings) {
-        self.tell("end".to_owned());
+        self.note("end".to_owned());
     }
 
     fn successor(&mut self) -> Option<Successor> {
@@ -134,7 +134,7 @@ impl Test {
         self.take(Role::Responder, Piece::Bytes(bytes.as_bytes()))
     }
 
-    fn told(&self) -> Vec<String> {
+    fn calls(&self) -> Vec<String> {
         self.told.lock().unwrap().clone()
     }
 
@@ -147,7 +147,7 @@ impl Test {
 fn what_is_not_consumed_comes_again() {
     let mut test = Test::new();
     test.client("one\ntw").server("hi\n").client("o\n");
-    assert_eq!(test.told(), ["Originator one", "Responder hi", "Originator two"]);
+    assert_eq!(test.calls(), ["Originator one", "Responder hi", "Originator two"]);
     assert_eq!(test.conversation.services().names().as_deref(), Some("dns"));
 }
 
@@ -155,22 +155,22 @@ fn what_is_not_consumed_comes_again() {
 fn needed_bytes_come_together() {
     let mut test = Test::new();
     test.client("N").client("7").client("abc").client("\nN").client("2\n");
-    assert_eq!(test.told(), ["Originator N7abc", "Originator N2"]);
+    assert_eq!(test.calls(), ["Originator N7abc", "Originator N2"]);
     // The last byte that is needed is enough, and nobody looks before it.
     let mut test = Test::new();
     test.client("N7").client("a").client("b").client("c").client("d");
     assert_eq!(test.calls.load(Ordering::Relaxed), 1);
     test.client("\n");
-    assert_eq!(test.told(), ["Originator N7abcd"]);
+    assert_eq!(test.calls(), ["Originator N7abcd"]);
 }
 
 #[test]
 fn one_side_can_wait_for_the_other() {
     let mut test = Test::new();
     test.client("W1\n").client("W2\n");
-    assert!(test.told().is_empty());
+    assert!(test.calls().is_empty());
     test.server("go\n");
-    assert_eq!(test.told(), ["Responder go", "Originator W1", "Originator W2"]);
+    assert_eq!(test.calls(), ["Responder go", "Originator W1", "Originator W2"]);
     assert_eq!(test.calls.load(Ordering::Relaxed), 4, "who waits is not asked");
 }
 
@@ -179,7 +179,7 @@ fn who_waits_is_heard_when_the_other_side_lacks_something_or_ends() {
     for piece in [Piece::Gap(3, GapCause::Capture), Piece::End] {
         let mut test = Test::new();
         test.client("W1\n").take(Role::Responder, piece);
-        assert_eq!(test.told().last().unwrap(), "Originator W1", "{piece:?}");
+        assert_eq!(test.calls().last().unwrap(), "Originator W1", "{piece:?}");
     }
 }
 
@@ -187,7 +187,7 @@ fn who_waits_is_heard_when_the_other_side_lacks_something_or_ends() {
 fn who_waited_is_heard_before_what_follows() {
     let mut test = Test::new();
     test.client("W1\n").server("go\nmore\nend\n");
-    assert_eq!(test.told(), ["Responder go", "Originator W1", "Responder more", "Responder end"]);
+    assert_eq!(test.calls(), ["Responder go", "Originator W1", "Responder more", "Responder end"]);
 }
 
 #[test]
@@ -195,19 +195,19 @@ fn skipped_bytes_are_not_kept_and_may_be_missing() {
     let mut test = Test::new();
     test.client("S9abc").take(Role::Originator, Piece::Gap(3, GapCause::Capture)).client("x\nok\n");
     // Nine bytes: S9abc, three that are missing, and x.
-    assert_eq!(test.told(), ["Originator ", "Originator ok"]);
+    assert_eq!(test.calls(), ["Originator ", "Originator ok"]);
     let mut test = Test::new();
     test.client("S9abc").take(Role::Originator, Piece::Gap(6, GapCause::Capture)).client("ok\n");
-    assert_eq!(test.told(), ["gap 2 behind \"\"", "Originator ok"]);
+    assert_eq!(test.calls(), ["gap 2 behind \"\"", "Originator ok"]);
 }
 
 #[test]
 fn a_gap_ends_what_was_begun() {
     let mut test = Test::new();
     test.client("half a").take(Role::Originator, Piece::Gap(7, GapCause::Capture)).client("line\n");
-    assert_eq!(test.told(), ["gap 7 behind \"half a\"", "Originator line"]);
+    assert_eq!(test.calls(), ["gap 7 behind \"half a\"", "Originator line"]);
     test.take(Role::Originator, Piece::Gap(100, GapCause::Capture)).client("more\n");
-    assert_eq!(test.told()[2..], ["gap 100 behind \"\"", "end"]);
+    assert_eq!(test.calls()[2..], ["gap 100 behind \"\"", "end"]);
     assert!(test.conversation.is_over());
 }
 
@@ -215,16 +215,16 @@ fn a_gap_ends_what_was_begun() {
 fn the_end_of_a_side_shows_its_rest() {
     let mut test = Test::new();
     test.client("rest").take(Role::Originator, Piece::End).server("bye\n");
-    assert_eq!(test.told(), ["Originator ends behind \"rest\"", "Responder bye"]);
+    assert_eq!(test.calls(), ["Originator ends behind \"rest\"", "Responder bye"]);
     test.conversation.finish(&mut test.found);
-    assert_eq!(test.told().last().unwrap(), "end");
+    assert_eq!(test.calls().last().unwrap(), "end");
 }
 
 #[test]
 fn a_session_that_contradicts_lets_go_with_an_oddity() {
     let mut test = Test::new();
     test.client("hello\nX").client("more\n");
-    assert_eq!(test.told(), ["Originator hello", "end"]);
+    assert_eq!(test.calls(), ["Originator hello", "end"]);
     assert_eq!(test.oddities(), ["no_such_thing"]);
     assert_eq!(test.conversation.services().names(), None);
 }
@@ -233,7 +233,7 @@ fn a_session_that_contradicts_lets_go_with_an_oddity() {
 fn a_session_that_is_done_keeps_its_service() {
     let mut test = Test::new();
     test.client("hello\nD").client("more\n");
-    assert_eq!(test.told(), ["Originator hello", "end"]);
+    assert_eq!(test.calls(), ["Originator hello", "end"]);
     assert!(test.conversation.is_over() && test.oddities().is_empty());
     assert_eq!(test.conversation.services().names().as_deref(), Some("dns"));
 }
@@ -276,19 +276,19 @@ fn a_session_that_needs_too_much_lets_go() {
 fn a_session_that_panics_is_contained_and_counted() {
     let mut test = Test::new();
     test.client("hello\nP").client("more\n").take(Role::Responder, Piece::End);
-    assert_eq!(test.told(), ["Originator hello"]);
+    assert_eq!(test.calls(), ["Originator hello"]);
     assert_eq!(test.found.panics, 1);
     assert!(test.conversation.is_over());
     let mut other = Test::new();
     other.client("all is well\n");
-    assert_eq!((other.told().len(), other.found.panics), (1, 0));
+    assert_eq!((other.calls().len(), other.found.panics), (1, 0));
 }
 
 #[test]
 fn a_session_that_hands_over_ends_and_the_rest_is_looked_at_anew() {
     let mut test = Test::new();
     test.server("left").client("hello\nHrest");
-    assert_eq!(test.told(), ["Originator hello", "end"]);
+    assert_eq!(test.calls(), ["Originator hello", "end"]);
     // No protocol is wanted here, so nothing is found.
     assert!(test.conversation.is_over());
 }
@@ -299,14 +299,14 @@ fn what_follows_has_all_that_was_not_read_the_other_side_first() {
     test.conversation.wanted = ProtocolSet::ALL;
     test.server("W1\nle").client("Hrest\nmo").server("ft\n").client("re\n");
     let expected = ["end", "Responder W1", "Originator rest", "Responder left", "Originator more"];
-    assert_eq!(test.told(), expected);
+    assert_eq!(test.calls(), expected);
     // And learns that a side has ended.
     for from in [Role::Originator, Role::Responder] {
         let mut test = Test::new();
         test.conversation.wanted = ProtocolSet::ALL;
         test.take(from, Piece::End).client("H").server("more\n");
         let end = format!("{from:?} ends behind \"\"");
-        assert_eq!(test.told(), [&*end, "end", &*end, "Responder more"]);
+        assert_eq!(test.calls(), [&*end, "end", &*end, "Responder more"]);
     }
 }
 

@@ -262,7 +262,7 @@ pub(super) mod tests {
         message
     }
 
-    fn told(payload: &[u8]) -> Option<DhcpMessage> {
+    fn parsed(payload: &[u8]) -> Option<DhcpMessage> {
         match read(payload) {
             DhcpDatagram::Message { options, .. } => {
                 Some(DhcpMessage::new(Timestamp::EPOCH, Role::Originator, &options))
@@ -285,7 +285,7 @@ pub(super) mod tests {
             &[255],
         ]
         .concat();
-        let message = told(&message(true, &options)).unwrap();
+        let message = parsed(&message(true, &options)).unwrap();
         assert_eq!((message.xid, message.kind, message.is_reply), (0x7c0, 3, true));
         assert_eq!(message.hardware.as_deref(), Some("90:b1:1c:99:49:29"));
         assert_eq!(message.identifier.as_deref(), Some("02:00:5e:00:53:11"));
@@ -301,9 +301,9 @@ pub(super) mod tests {
     #[test]
     fn options_that_do_not_end_are_no_message() {
         let whole = message(false, &[53, 1, 1, 12, 2, b'a', b'b', 255]);
-        assert!(told(&whole).is_some());
+        assert!(parsed(&whole).is_some());
         for len in 0..whole.len() {
-            assert!(told(&whole[..len]).is_none(), "{len} octets");
+            assert!(parsed(&whole[..len]).is_none(), "{len} octets");
         }
         let mut other = whole;
         other[HEADER_LEN] ^= 1;
@@ -315,7 +315,7 @@ pub(super) mod tests {
         // RFC 3396, section 5: neighbours or not.
         let options =
             [53, 1, 1, 53, 1, 5, 12, 1, b'a', 12, 1, b'b', 15, 1, b'x', 12, 2, b'c', b'd', 255];
-        let message = told(&message(false, &options)).unwrap();
+        let message = parsed(&message(false, &options)).unwrap();
         assert_eq!((message.kind, message.host_name.as_deref()), (1, Some(&b"abcd"[..])));
         assert_eq!(message.domain.as_deref(), Some(&b"x"[..]));
     }
@@ -325,7 +325,7 @@ pub(super) mod tests {
         let mut message = message(true, options);
         message[108..][..file.len()].copy_from_slice(file);
         message[44..][..sname.len()].copy_from_slice(sname);
-        told(&message).unwrap()
+        parsed(&message).unwrap()
     }
 
     #[test]
@@ -366,7 +366,7 @@ pub(super) mod tests {
     #[test]
     fn options_of_a_wrong_length_are_unset() {
         let options = [53, 1, 1, 50, 3, 1, 2, 3, 51, 0, 61, 3, 1, 2, 3, 81, 2, 0, 0, 255];
-        let message = told(&message(false, &options)).unwrap();
+        let message = parsed(&message(false, &options)).unwrap();
         assert_eq!((message.requested, message.lease, message.fqdn), (None, None, None));
         assert_eq!(message.identifier.as_deref(), Some(""), "as in Zeek");
     }

@@ -170,10 +170,10 @@ impl Transaction {
             return;
         }
         self.subject.get_or_insert_with(|| name.into());
-        self.tell(ttl, text);
+        self.push_answer(ttl, text);
     }
 
-    fn tell(&mut self, ttl: u32, text: Vec<u8>) {
+    fn push_answer(&mut self, ttl: u32, text: Vec<u8>) {
         self.row.answers.0.push(text.into_boxed_slice());
         self.row.ttls.0.push(Interval::from_nanos(i64::from(ttl) * 1_000_000_000));
     }
@@ -198,7 +198,7 @@ impl Transaction {
         self.has_records = true;
         self.note_rtt(time);
         if !text.is_empty() {
-            self.tell(record.ttl, text);
+            self.push_answer(record.ttl, text);
         }
     }
 
@@ -220,7 +220,7 @@ impl Transaction {
 
     /// Whether the row has type and class. As in Zeek it has them not where a reply alone has records
     /// that tell the name, nor for an update, whose question is the zone.
-    const fn tells_question(&self) -> bool {
+    const fn has_question(&self) -> bool {
         !self.is_update() && (self.is_question_told || !self.has_records)
     }
 
@@ -235,7 +235,7 @@ impl Transaction {
 
     /// The row of the log.
     pub(super) fn into_row(self) -> Dns {
-        let tells_question = self.tells_question();
+        let tells_question = self.has_question();
         let Self { mut row, is_netbios, .. } = self;
         if let Some([class, kind]) = self.class_and_kind
             && tells_question

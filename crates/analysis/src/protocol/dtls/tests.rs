@@ -37,7 +37,7 @@ fn client_hello() -> Vec<u8> {
     body
 }
 
-fn told(datagrams: &[(Role, Vec<u8>)]) -> Findings {
+fn findings(datagrams: &[(Role, Vec<u8>)]) -> Findings {
     let mut found = Findings::default();
     let mut session = DtlsSession::new(None);
     for (at, (from, payload)) in datagrams.iter().enumerate() {
@@ -50,7 +50,7 @@ fn told(datagrams: &[(Role, Vec<u8>)]) -> Findings {
 }
 
 fn ssl(datagrams: &[(Role, Vec<u8>)]) -> Row {
-    let (rows, weirds) = rows(told(datagrams));
+    let (rows, weirds) = rows(findings(datagrams));
     assert_eq!((rows.len(), weirds), (1, vec![]));
     rows[0].1.clone()
 }
@@ -148,6 +148,6 @@ fn mutated_conversations_do_no_harm() {
         let mut datagrams = datagrams.clone();
         let at = (seed % 6) as usize;
         mutate(&mut datagrams[at].1, seed);
-        rows(told(&datagrams));
+        rows(findings(&datagrams));
     }
 }

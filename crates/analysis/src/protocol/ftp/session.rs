@@ -248,7 +248,7 @@ impl FtpSession {
         let Pending { time, name, arg, reply, channel, .. } = self.pending.remove(at);
         self.hide_password();
         let file_size = self.transfer.file_size.take();
-        let (errand, is_sniffed) = self.transfer.told_by(now);
+        let (errand, is_sniffed) = self.transfer.known_by(now);
         if !codes::is_logged(&name) {
             return;
         }

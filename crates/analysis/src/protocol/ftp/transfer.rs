@@ -38,7 +38,7 @@ impl Transfer {
 
     /// What is known as a command is told: of which data connection there is a file by now, and whether Zeek
     /// learnt the kind of any file since the last command.
-    pub(super) fn told_by(&mut self, now: Timestamp) -> (Option<Arc<ExpectedTransfer>>, bool) {
+    pub(super) fn known_by(&mut self, now: Timestamp) -> (Option<Arc<ExpectedTransfer>>, bool) {
         let told = core::mem::replace(&mut self.told, now);
         let is_sniffed =
             self.announced.iter().any(|errand| errand.mime_type.was_published_within(told, now));

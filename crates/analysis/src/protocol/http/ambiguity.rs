@@ -43,7 +43,7 @@ mod tests {
     use super::*;
     use crate::protocol::http::line::{Next, line};
 
-    fn told(look: impl FnOnce(&mut Weirds)) -> Vec<&'static str> {
+    fn weirds_of(look: impl FnOnce(&mut Weirds)) -> Vec<&'static str> {
         let mut weirds = Weirds::default();
         look(&mut weirds);
         weirds.drain().map(|oddity| oddity.name).collect()
@@ -59,7 +59,7 @@ mod tests {
             (b"A: \x7f\r\r\n", vec!["HTTP_bare_CR", "HTTP_control_character"]),
         ] {
             let line = line(data, 0, Next::Open).unwrap();
-            assert_eq!(told(|weirds| of_line(data, &line, weirds)), expected, "{data:?}");
+            assert_eq!(weirds_of(|weirds| of_line(data, &line, weirds)), expected, "{data:?}");
         }
     }
 
@@ -75,7 +75,7 @@ mod tests {
             (": x", Some("HTTP_bad_header_field")),
             ("H\u{e9}: x", Some("HTTP_bad_header_field")),
         ] {
-            let told = told(|weirds| of_field(text.as_bytes(), weirds));
+            let told = weirds_of(|weirds| of_field(text.as_bytes(), weirds));
             assert_eq!(told, Vec::from_iter(expected), "{text}");
         }
     }

@@ -224,7 +224,7 @@ fn is_status_line(head: &[u8]) -> Option<bool> {
 mod tests {
     use super::*;
 
-    fn told(originator: &str, responder: &str, port: u16, is_midstream: bool) -> Detection {
+    fn detected(originator: &str, responder: &str, port: u16, is_midstream: bool) -> Detection {
         let (originator, responder) = (originator.as_bytes(), responder.as_bytes());
         let heads = Heads { originator, responder, port, is_midstream };
         detect(&heads, port == 80)
@@ -256,8 +256,12 @@ mod tests {
             ("", "\n", Undecided, Undecided),
             ("", "\nHTTP/1.1 200", Yes, Yes),
         ] {
-            assert_eq!(told(originator, responder, 80, false), on_80, "{originator} {responder}");
-            let other = told(originator, responder, 4_000, false);
+            assert_eq!(
+                detected(originator, responder, 80, false),
+                on_80,
+                "{originator} {responder}"
+            );
+            let other = detected(originator, responder, 4_000, false);
             assert_eq!(other, elsewhere, "{originator} {responder}");
         }
     }
@@ -278,18 +282,18 @@ mod tests {
             (long.clone() + " RTSP/1.0\r\n", Yes),
             (long.replace("GET", "GOT"), Undecided),
         ] {
-            let told = told(&originator, "", 4_000, false);
+            let told = detected(&originator, "", 4_000, false);
             assert_eq!(told, expected, "{} {}", originator.len(), originator.trim());
         }
     }
 
     #[test]
     fn in_the_middle_only_whole_lines_are_believed() {
-        assert_eq!(told("GET / HTTP/1.1\r", "HTTP/1.1 200", 80, true), Detection::Yes);
-        assert_eq!(told("GET / HTTP/1.1\r", "HTTP/1.1 ", 80, true), Detection::Undecided);
-        assert_eq!(told("GET /", "HTTP/1.1 200", 80, true), Detection::Undecided);
-        assert_eq!(told("more of a body", "", 80, true), Detection::No);
-        assert_eq!(told("", "of another", 80, true), Detection::No);
+        assert_eq!(detected("GET / HTTP/1.1\r", "HTTP/1.1 200", 80, true), Detection::Yes);
+        assert_eq!(detected("GET / HTTP/1.1\r", "HTTP/1.1 ", 80, true), Detection::Undecided);
+        assert_eq!(detected("GET /", "HTTP/1.1 200", 80, true), Detection::Undecided);
+        assert_eq!(detected("more of a body", "", 80, true), Detection::No);
+        assert_eq!(detected("", "of another", 80, true), Detection::No);
         let response = |rest: &str| format!("HTTP/1.1 200 OK\r\nA: {rest}");
         let long = "x".repeat(LONG_RESPONSE);
         for (originator, responder, expected) in [
@@ -299,7 +303,7 @@ mod tests {
             ("more of a body", response(&long), Detection::No),
             ("", response(&long).replace("HTTP", "html"), Detection::No),
         ] {
-            assert_eq!(told(originator, &responder, 4_000, true), expected, "{responder:.30}");
+            assert_eq!(detected(originator, &responder, 4_000, true), expected, "{responder:.30}");
         }
     }
 }

@@ -43,12 +43,12 @@ impl Multipart {
         let end = memchr(b'\n', window).map(|end| end + 1);
         let taken = &window[..end.unwrap_or(window.len())];
         if end.is_some() && line.is_empty() {
-            tell(message, taken, visitor);
+            emit_line(message, taken, visitor);
             return taken.len();
         }
         line.extend_from_slice(taken);
         if end.is_some() {
-            tell(message, line, visitor);
+            emit_line(message, line, visitor);
             line.clear();
         } else if line.len() >= LONGEST {
             // A CR belongs to the LF that may follow it.
@@ -80,7 +80,7 @@ impl Multipart {
 }
 
 /// Tells a line with its end.
-fn tell(message: &mut MimeMessage, data: &[u8], visitor: &mut impl Visitor) {
+fn emit_line(message: &mut MimeMessage, data: &[u8], visitor: &mut impl Visitor) {
     if let Ok(line) = next_by_lf(data) {
         message.line(line.text, line.end, visitor);
     }

@@ -37,7 +37,7 @@ impl Visitor for Told {
     }
 }
 
-fn told(message: &str) -> Vec<String> {
+fn parsed(message: &str) -> Vec<String> {
     let (mut told, mut reader) = (Told::default(), MimeMessage::new());
     let mut rest = message.as_bytes();
     while !rest.is_empty() {
@@ -54,7 +54,7 @@ fn a_message_is_header_and_body() {
     let message = "From: a\r\nSubject: b\r\n c\r\n\r\nHello\r\n\r\nyou\r\n";
     let expected =
         ["begin", "header From", "header Subject", "content Hello\\r\\n\\r\\nyou\\r\\n", "end - -"];
-    assert_eq!(told(message), expected);
+    assert_eq!(parsed(message), expected);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn parts_end_before_the_line_end_of_the_boundary() {
         "content foobar",
         "end image/png a.png",
     ];
-    assert_eq!(told(message), expected);
+    assert_eq!(parsed(message), expected);
 }
 
 #[test]
@@ -97,14 +97,14 @@ fn the_boundary_of_an_outer_multipart_ends_the_inner_ones() {
         "content b\\r\\n",
         "end - -",
     ];
-    assert_eq!(told(message), expected);
+    assert_eq!(parsed(message), expected);
 }
 
 #[test]
 fn content_disposition_names_the_file_before_content_type() {
     let message = "Content-Disposition: attachment; filename*=utf-8''b.txt\r\n\
         Content-Type: text/plain; name=a.txt\r\n\r\nx\r\n";
-    assert_eq!(told(message).last().unwrap(), "end text/plain b.txt");
+    assert_eq!(parsed(message).last().unwrap(), "end text/plain b.txt");
 }
 
 #[test]
@@ -112,13 +112,13 @@ fn a_multipart_without_a_boundary_has_no_parts() {
     let message = "Content-Type: multipart/mixed\r\n\r\n--x\r\na\r\n";
     let expected =
         ["begin", "header Content-Type", "content --x\\r\\na\\r\\n", "end multipart/mixed -"];
-    assert_eq!(told(message), expected);
+    assert_eq!(parsed(message), expected);
 }
 
 #[test]
 fn nesting_is_bounded() {
     let message = "Content-Type: message/rfc822\r\n\r\n".repeat(MAX_DEPTH + 20);
-    let told = told(&message);
+    let told = parsed(&message);
     assert_eq!(told.iter().filter(|line| *line == "begin").count(), MAX_DEPTH + 1);
     assert_eq!(told.iter().filter(|line| line.starts_with("weird")).count(), 1);
 }

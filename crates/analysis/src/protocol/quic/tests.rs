@@ -79,7 +79,7 @@ fn server_hello() -> Vec<u8> {
     message(2, &server(0x0303, &[], 0x1301, &[(43, vec![3, 4]), (51, vec![0, 29, 0, 1, 9])]))
 }
 
-fn told(datagrams: &[(Role, Vec<u8>)]) -> Findings {
+fn findings(datagrams: &[(Role, Vec<u8>)]) -> Findings {
     let mut found = Findings::default();
     let mut session = QuicSession::new();
     for (at, (from, payload)) in datagrams.iter().enumerate() {
@@ -93,7 +93,7 @@ fn told(datagrams: &[(Role, Vec<u8>)]) -> Findings {
 
 /// The rows of a log.
 fn log(name: &str, datagrams: &[(Role, Vec<u8>)]) -> Vec<Row> {
-    let (rows, _) = rows(told(datagrams));
+    let (rows, _) = rows(findings(datagrams));
     rows.into_iter().filter(|(log, _)| *log == name).map(|(_, row)| row).collect()
 }
 
@@ -282,7 +282,7 @@ fn attempts_are_bounded() {
     let datagrams: Vec<_> = (0..40)
         .map(|number| unknown(if number % 2 == 0 { RESERVED } else { 0x1a2a_3a4a }))
         .collect();
-    let (rows, weirds) = rows(told(&datagrams));
+    let (rows, weirds) = rows(findings(&datagrams));
     assert_eq!((rows.len(), weirds), (8, vec!["QUIC_too_many_versions"]));
 }
 
@@ -323,15 +323,15 @@ fn mutated_conversations_do_no_harm() {
         let mut datagrams = datagrams.clone();
         let at = (seed % 3) as usize;
         mutate(&mut datagrams[at].1, seed);
-        rows(told(&datagrams));
+        rows(findings(&datagrams));
         let cut = usize::try_from(seed).unwrap() % datagrams[at].1.len();
         datagrams[at].1.truncate(cut);
-        rows(told(&datagrams));
+        rows(findings(&datagrams));
     }
     // What the keys protect, too.
     for seed in 0..1000 {
         let mut frames = crypto(0, &client_hello());
         mutate(&mut frames, seed);
-        rows(told(&[(C, initial(V1, C, FIRST, 0, &frames))]));
+        rows(findings(&[(C, initial(V1, C, FIRST, 0, &frames))]));
     }
 }

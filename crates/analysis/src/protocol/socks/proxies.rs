@@ -160,7 +160,7 @@ mod tests {
     }
 
     /// What is told of connections from hosts at these times, in seconds, where host 0 is a look.
-    fn told(most: usize, seen: &[(i64, u8)]) -> Vec<(i64, String)> {
+    fn reported(most: usize, seen: &[(i64, u8)]) -> Vec<(i64, String)> {
         let mut join = Proxies::join(&Limits { proxies: most, ..Limits::default() });
         let mut out = JoinOutput::default();
         for &(seconds, host) in seen {
@@ -193,12 +193,16 @@ mod tests {
     fn a_proxy_is_told_once_and_expires_by_silence() {
         let [discover, expire] = [TunnelAction::Discover, TunnelAction::Expire]
             .map(|action| move |seconds: i64| (seconds, action.name().to_owned()));
-        assert_eq!(told(9, &[(0, 2), (5, 2), (3_604, 0), (3_604, 2)]), [discover(0)]);
-        assert_eq!(told(9, &[(0, 2), (3_600, 0), (4_000, 2)]), [discover(0)]);
+        assert_eq!(reported(9, &[(0, 2), (5, 2), (3_604, 0), (3_604, 2)]), [discover(0)]);
+        assert_eq!(reported(9, &[(0, 2), (3_600, 0), (4_000, 2)]), [discover(0)]);
         assert_eq!(
-            told(9, &[(0, 2), (4, 3), (3_601, 0), (3_610, 0), (4_000, 2)]),
+            reported(9, &[(0, 2), (4, 3), (3_601, 0), (3_610, 0), (4_000, 2)]),
             [discover(0), discover(4), expire(3_601), expire(3_610), discover(4_000)]
         );
-        assert_eq!(told(1, &[(0, 2), (1, 3), (2, 2)]).len(), 3, "what has no room is told anew");
+        assert_eq!(
+            reported(1, &[(0, 2), (1, 3), (2, 2)]).len(),
+            3,
+            "what has no room is told anew"
+        );
     }
 }

@@ -100,7 +100,7 @@ pub(in crate::protocol) fn cells(row: &impl Record) -> Row {
 }
 
 /// What a session makes of turns, each of which is cut at these places.
-fn told(turns: &[(Role, Vec<u8>)], cut: impl Fn(&[u8]) -> Vec<usize>) -> Findings {
+fn findings(turns: &[(Role, Vec<u8>)], cut: impl Fn(&[u8]) -> Vec<usize>) -> Findings {
     let mut found = Findings::default();
     let mut session = TlsSession::new(None);
     let (mut unread, mut skip) = ([vec![], vec![]], [0_u64; 2]);
@@ -144,13 +144,14 @@ fn told(turns: &[(Role, Vec<u8>)], cut: impl Fn(&[u8]) -> Vec<usize>) -> Finding
 
 /// The rows of turns, which are the same for each place at which the turns are cut.
 fn rows_of(turns: &[(Role, Vec<u8>)]) -> (Vec<(&'static str, Row)>, Vec<&'static str>) {
-    let whole = rows(told(turns, |_| vec![]));
+    let whole = rows(findings(turns, |_| vec![]));
     let longest = turns.iter().map(|turn| turn.1.len()).max().unwrap();
     for place in 1..longest {
-        let cut = rows(told(turns, |bytes| if place < bytes.len() { vec![place] } else { vec![] }));
+        let cut =
+            rows(findings(turns, |bytes| if place < bytes.len() { vec![place] } else { vec![] }));
         assert_eq!(cut, whole, "cut at {place}");
     }
-    assert_eq!(rows(told(turns, |bytes| (1..bytes.len()).collect())), whole, "octet by octet");
+    assert_eq!(rows(findings(turns, |bytes| (1..bytes.len()).collect())), whole, "octet by octet");
     whole
 }
 
@@ -402,13 +403,13 @@ fn mutated_conversations_do_no_harm() {
         (C, [handshake(16, &[9; 66]), finish(C).1].concat()),
         finish(S),
     ];
-    assert_eq!(rows(told(&turns, |_| vec![])).0.len(), 2);
+    assert_eq!(rows(findings(&turns, |_| vec![])).0.len(), 2);
     for seed in 0..1000 {
         let mut turns = turns.clone();
         let turn = (seed % 4) as usize;
         mutate(&mut turns[turn].1, seed);
-        let whole = rows(told(&turns, |_| vec![]));
-        let cut = rows(told(&turns, |bytes| (1..bytes.len()).step_by(7).collect()));
+        let whole = rows(findings(&turns, |_| vec![]));
+        let cut = rows(findings(&turns, |bytes| (1..bytes.len()).step_by(7).collect()));
         assert_eq!(whole, cut, "{seed}");
     }
 }

@@ -205,7 +205,7 @@ pub(super) mod tests {
         element(SEQUENCE, &[element(OBJECT, kind), element(tag, value)].concat())
     }
 
-    fn told(parts: &[(&[u8], u8, &[u8])]) -> String {
+    fn text_of(parts: &[(&[u8], u8, &[u8])]) -> String {
         String::from_utf8(text(&name(parts)).unwrap().into_vec()).unwrap()
     }
 
@@ -216,7 +216,7 @@ pub(super) mod tests {
             (&[0x55, 4, 10], 12, b"Cloudflare, Inc."),
             (COMMON_NAME, 12, b"a.example"),
         ];
-        assert_eq!(told(&parts), "CN=a.example,O=Cloudflare\\, Inc.,C=US");
+        assert_eq!(text_of(&parts), "CN=a.example,O=Cloudflare\\, Inc.,C=US");
         let all = name(&parts);
         assert_eq!(common_names(&all).collect::<Vec<_>>(), [b"a.example"]);
     }
@@ -224,17 +224,17 @@ pub(super) mod tests {
     #[test]
     fn characters_are_escaped() {
         assert_eq!(
-            told(&[(COMMON_NAME, 12, " a#\u{e9}\n ".as_bytes())]),
+            text_of(&[(COMMON_NAME, 12, " a#\u{e9}\n ".as_bytes())]),
             "CN=\\ a#\\C3\\A9\\0A\\ "
         );
-        assert_eq!(told(&[(COMMON_NAME, 20, b"#\xe9+")]), "CN=\\#\\C3\\A9\\+");
-        assert_eq!(told(&[(COMMON_NAME, 30, &[0, b'a', 0x20, 0xac])]), "CN=a\\E2\\82\\AC");
+        assert_eq!(text_of(&[(COMMON_NAME, 20, b"#\xe9+")]), "CN=\\#\\C3\\A9\\+");
+        assert_eq!(text_of(&[(COMMON_NAME, 30, &[0, b'a', 0x20, 0xac])]), "CN=a\\E2\\82\\AC");
     }
 
     #[test]
     fn unknown_attributes_and_types_are_dumped() {
-        assert_eq!(told(&[(&[0x2a, 3], 12, b"x")]), "1.2.3=#0C0178");
-        assert_eq!(told(&[(COMMON_NAME, 3, &[0, 1])]), "CN=#03020001");
+        assert_eq!(text_of(&[(&[0x2a, 3], 12, b"x")]), "1.2.3=#0C0178");
+        assert_eq!(text_of(&[(COMMON_NAME, 3, &[0, 1])]), "CN=#03020001");
     }
 
     #[test]
@@ -247,6 +247,6 @@ pub(super) mod tests {
 
     #[test]
     fn a_long_name_is_cut() {
-        assert_eq!(told(&[(COMMON_NAME, 12, &[b'a'; 3000])]).len(), MAX_TEXT);
+        assert_eq!(text_of(&[(COMMON_NAME, 12, &[b'a'; 3000])]).len(), MAX_TEXT);
     }
 }

@@ -172,7 +172,7 @@ pub(crate) mod tests {
         Reply::of(Timestamp::EPOCH, Uid::NONE, bytes)
     }
 
-    fn told(bytes: &[u8]) -> Vec<Ocsp> {
+    fn rows(bytes: &[u8]) -> Vec<Ocsp> {
         read(bytes).unwrap().statuses
     }
 
@@ -182,7 +182,7 @@ pub(crate) mod tests {
         let revoked = element(0xa1, &[time("19700101000005Z"), reason].concat());
         let plain = element(0xa1, &time("19700101000005Z"));
         let sha256 = &[0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, 1];
-        let told = told(&reply_of(&[
+        let told = rows(&reply_of(&[
             single(SHA1, &[0x12, 0x34], &[0x80, 0], Some("19700101000020Z")),
             single(sha256, &[0], &revoked, None),
             single(&[0x2a, 3], &[0xff], &plain, None),
@@ -209,7 +209,7 @@ pub(crate) mod tests {
 
     #[test]
     fn errors_have_no_status_and_what_is_cut_is_none() {
-        assert_eq!(told(&element(SEQUENCE, &element(ENUMERATED, &[6]))).len(), 0);
+        assert_eq!(rows(&element(SEQUENCE, &element(ENUMERATED, &[6]))).len(), 0);
         let whole = reply();
         for cut in 0..whole.len() {
             assert!(read(&whole[..cut]).is_none(), "{cut}");

@@ -79,33 +79,33 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
 mod tests {
     use super::*;
 
-    fn told(tag: u8, text: &str) -> Option<i64> {
+    fn parsed(tag: u8, text: &str) -> Option<i64> {
         let content = text.as_bytes();
         time(Element { tag, content, whole: content }).map(|time| time.0)
     }
 
     #[test]
     fn both_forms_are_read() {
-        assert_eq!(told(UTC_TIME, "700101000000Z"), Some(0));
-        assert_eq!(told(UTC_TIME, "491231235959Z"), Some(2_524_607_999));
-        assert_eq!(told(UTC_TIME, "500101000000Z"), Some(-631_152_000));
-        assert_eq!(told(GENERALIZED_TIME, "20000229120000Z"), Some(951_825_600));
-        assert_eq!(told(GENERALIZED_TIME, "99991231235959Z"), Some(253_402_300_799));
+        assert_eq!(parsed(UTC_TIME, "700101000000Z"), Some(0));
+        assert_eq!(parsed(UTC_TIME, "491231235959Z"), Some(2_524_607_999));
+        assert_eq!(parsed(UTC_TIME, "500101000000Z"), Some(-631_152_000));
+        assert_eq!(parsed(GENERALIZED_TIME, "20000229120000Z"), Some(951_825_600));
+        assert_eq!(parsed(GENERALIZED_TIME, "99991231235959Z"), Some(253_402_300_799));
     }
 
     #[test]
     fn zones_decimals_and_missing_seconds_are_read() {
-        assert_eq!(told(UTC_TIME, "7001010000Z"), Some(0));
-        assert_eq!(told(GENERALIZED_TIME, "19700101020000.25+0200"), Some(0));
-        assert_eq!(told(GENERALIZED_TIME, "19691231233000-0030"), Some(0));
+        assert_eq!(parsed(UTC_TIME, "7001010000Z"), Some(0));
+        assert_eq!(parsed(GENERALIZED_TIME, "19700101020000.25+0200"), Some(0));
+        assert_eq!(parsed(GENERALIZED_TIME, "19691231233000-0030"), Some(0));
     }
 
     #[test]
     fn what_is_no_time_is_none() {
         for text in ["", "7001", "70010100000Z", "701301000000Z", "70a101000000Z", "700101000000X"]
         {
-            assert_eq!(told(UTC_TIME, text), None, "{text}");
+            assert_eq!(parsed(UTC_TIME, text), None, "{text}");
         }
-        assert_eq!(told(2, "700101000000Z"), None);
+        assert_eq!(parsed(2, "700101000000Z"), None);
     }
 }

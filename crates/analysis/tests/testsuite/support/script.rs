@@ -21,7 +21,7 @@ pub(crate) fn gap(from: Role, len: u64) -> Turn {
 }
 
 /// What is made of a conversation with a server's `port`, which must not depend on how it is cut.
-pub(crate) fn told(port: u16, turns: &[Turn]) -> Outcome {
+pub(crate) fn outcome_of(port: u16, turns: &[Turn]) -> Outcome {
     let flow = Flow { port, is_midstream: false };
     let whole = play(turns, flow, Cuts::None);
     assert_eq!(play(turns, flow, Cuts::Everywhere), whole, "byte by byte");

@@ -38,7 +38,7 @@ pub(super) fn statement(statement: &Statement) -> String {
 }
 
 fn configuration(configuration: &Configuration) -> String {
-    let told = |value: &Option<String>| value.clone().unwrap_or("unavailable".to_owned());
+    let or_unavailable = |value: &Option<String>| value.clone().unwrap_or("unavailable".to_owned());
     let Configuration { netsniff, machine, testbed, sender, tool } = configuration;
     let quota = testbed.quota.map_or(String::new(), |share| format!(", --quota {}", share * 100.0));
     let wire = match &testbed.wire {
@@ -59,22 +59,22 @@ fn configuration(configuration: &Configuration) -> String {
          sysctls      {}\n",
         tool.name,
         tool.command.join(" "),
-        told(&machine.kernel),
+        or_unavailable(&machine.kernel),
         machine.processors,
-        told(&machine.processor),
+        or_unavailable(&machine.processor),
         machine.hypervisor.as_ref().map_or(String::new(), |what| format!(", {what}")),
-        told(&machine.clocksource),
+        or_unavailable(&machine.clocksource),
         sysctls.join(" "),
     );
     if let Some(files) = &machine.files {
         text += &format!("files        {}\n", files.words());
     }
     for nic in &machine.interfaces {
-        let (driver, offloads) = (told(&nic.driven()), told(&nic.offloaded()));
+        let (driver, offloads) = (or_unavailable(&nic.driven()), or_unavailable(&nic.offloaded()));
         text += &format!("interface    {}, driver {driver}; {offloads}\n", nic.interface);
     }
     if let Some(sender) = sender {
-        let facts = [&sender.kernel, &sender.processor, &sender.driver].map(told);
+        let facts = [&sender.kernel, &sender.processor, &sender.driver].map(or_unavailable);
         text += &format!("sender       {}\n", facts.join(", "));
     }
     if !versions.is_empty() {

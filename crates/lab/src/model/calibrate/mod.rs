@@ -154,7 +154,7 @@ trait Host {
     fn run(&mut self, tool: &Tool, load: &Load) -> anyhow::Result<Trial>;
 
     /// Hears what is done.
-    fn tell(&mut self, text: &str);
+    fn progress(&mut self, text: &str);
 }
 
 struct OnBed<'a> {
@@ -190,7 +190,7 @@ impl Host for OnBed<'_> {
         trial::run(self.bed, self.netsniff, tool, load)
     }
 
-    fn tell(&mut self, text: &str) {
+    fn progress(&mut self, text: &str) {
         (self.tell)(text);
     }
 }
@@ -219,18 +219,18 @@ fn calibrate_on(host: &mut dyn Host, subject: Subject<'_>, backlog: u64) -> anyh
     let still = stalls.lengths.iter().sum::<u64>() as f64 / stalls.watched.max(1) as f64;
     let said =
         format!("stalls: {:.2} % of the time, {} of them", still * 100.0, stalls.lengths.len());
-    host.tell(&said);
+    host.progress(&said);
     let wakes = host.wakes()?;
     if let (Some(median), Some(p99)) = (wakes.quantile(0.5), wakes.quantile(0.99)) {
         let [median, p99] = [median, p99].map(|nanos| nanos as f64 / 1e3);
-        host.tell(&format!("waking: {median:.0} us, one in 100 more than {p99:.0} us"));
+        host.progress(&format!("waking: {median:.0} us, one in 100 more than {p99:.0} us"));
     }
     let mut runs = Runs::new(host, &subject, 1.0 - still);
     let gaps = runs.gaps()?;
     let Observed { observations, left_out } = runs.observe_all(&kinds(tool, variants), &gaps)?;
     if left_out > 0 {
         let said = format!("{left_out} runs are left out, since {} s are over", MOST.as_secs());
-        runs.host.tell(&said);
+        runs.host.progress(&said);
         ensure!(
             observations.len() >= Fit::needed(&observations),
             "{} s are too little for a model of {}: {} runs tell something, and {left_out} more were planned; runs that are \

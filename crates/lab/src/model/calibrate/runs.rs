@@ -69,7 +69,7 @@ impl<'a> Runs<'a> {
         let lost =
             trial.loss().map_or("unavailable".to_owned(), |loss| format!("{:.2} %", loss * 100.0));
         let rate = trial.reached.unwrap_or_default();
-        self.host.tell(&format!("{} bytes at {rate:.0} frames/s: {lost} lost", load.size));
+        self.host.progress(&format!("{} bytes at {rate:.0} frames/s: {lost} lost", load.size));
         let raw = self.host.raw(cost, load.size)?;
         let took = self.host.elapsed().saturating_sub(begin);
         // One that had to be killed tells nothing of others.

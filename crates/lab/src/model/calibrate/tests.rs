@@ -99,7 +99,7 @@ impl Host for Planted {
         Ok(trial)
     }
 
-    fn tell(&mut self, text: &str) {
+    fn progress(&mut self, text: &str) {
         self.said.push(text.to_owned());
     }
 }

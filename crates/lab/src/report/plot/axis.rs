@@ -245,7 +245,7 @@ mod tests {
         }
     }
 
-    fn told(axis: &Axis, values: &[f64], most: usize) -> Vec<String> {
+    fn labels(axis: &Axis, values: &[f64], most: usize) -> Vec<String> {
         let span = axis.span(values.iter().copied());
         span.ticks(most).into_iter().map(|value| tick(value, axis.unit)).collect()
     }
@@ -254,17 +254,20 @@ mod tests {
     fn axes_tell_what_people_know() {
         let ring = Axis::bytes("ring");
         let rings = [524_288.0, 67_108_864.0];
-        assert_eq!(told(&ring, &rings, 10), ["512K", "1M", "2M", "4M", "8M", "16M", "32M", "64M"]);
-        assert_eq!(told(&ring, &rings, 5), ["1M", "4M", "16M", "64M"]);
-        let seconds = Axis::new("s").logarithmic();
-        assert_eq!(told(&seconds, &[1.0, 50.0], 9), ["1", "2", "5", "10", "20", "50"]);
-        assert_eq!(told(&seconds, &[1e-3, 1e9], 7), ["0.01", "1", "100", "10k", "1M", "100M"]);
-        assert_eq!(told(&Axis::new("n"), &[450e3], 9), ["0", "100k", "200k", "300k", "400k"]);
         assert_eq!(
-            told(&Axis::share("loss"), &[1.0], 8),
+            labels(&ring, &rings, 10),
+            ["512K", "1M", "2M", "4M", "8M", "16M", "32M", "64M"]
+        );
+        assert_eq!(labels(&ring, &rings, 5), ["1M", "4M", "16M", "64M"]);
+        let seconds = Axis::new("s").logarithmic();
+        assert_eq!(labels(&seconds, &[1.0, 50.0], 9), ["1", "2", "5", "10", "20", "50"]);
+        assert_eq!(labels(&seconds, &[1e-3, 1e9], 7), ["0.01", "1", "100", "10k", "1M", "100M"]);
+        assert_eq!(labels(&Axis::new("n"), &[450e3], 9), ["0", "100k", "200k", "300k", "400k"]);
+        assert_eq!(
+            labels(&Axis::share("loss"), &[1.0], 8),
             ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]
         );
-        assert_eq!(told(&Axis::new("n"), &[-30.0, 50.0], 6), ["-20", "0", "20", "40"]);
+        assert_eq!(labels(&Axis::new("n"), &[-30.0, 50.0], 6), ["-20", "0", "20", "40"]);
     }
 
     #[test]

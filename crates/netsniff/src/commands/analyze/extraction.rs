@@ -48,12 +48,12 @@ impl ExtractionArgs {
 
     /// The bounds with those that were told.
     pub(super) fn bound(&self, limits: Limits) -> Limits {
-        let told = |number: Option<usize>| number.map(|number| number as u64);
-        let of_each = told(self.extract_limit).map(|size| if size == 0 { u64::MAX } else { size });
+        let count = |number: Option<usize>| number.map(|number| number as u64);
+        let of_each = count(self.extract_limit).map(|size| if size == 0 { u64::MAX } else { size });
         Limits {
             extracted_file_bytes: of_each.unwrap_or(limits.extracted_file_bytes),
-            extracted_bytes: told(self.extract_total).unwrap_or(limits.extracted_bytes),
-            extracted_files: told(self.extract_files).unwrap_or(limits.extracted_files),
+            extracted_bytes: count(self.extract_total).unwrap_or(limits.extracted_bytes),
+            extracted_files: count(self.extract_files).unwrap_or(limits.extracted_files),
             ..limits
         }
     }

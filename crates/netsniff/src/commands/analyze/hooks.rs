@@ -92,7 +92,7 @@ impl RunHooks for AnalyzeHooks<'_> {
         self.commands.roll();
     }
 
-    fn tell(&mut self) {
+    fn notify_user(&mut self) {
         self.writer.first_refusal().iter().for_each(|said| say(said));
         self.extraction.iter().flat_map(|it| it.news()).for_each(say);
     }

@@ -94,12 +94,12 @@ pub(super) fn run(args: &WorkArgs) -> anyhow::Result<u8> {
     failures.iter().for_each(|why| say(why));
     let capture = entries.iter().map(|entry| CaptureBooks::of(entry, false)).collect();
     let report = Report { capture, work: lock(&shared).work.done() };
-    print(stdout(), &told(args, &report)?).context("cannot print the report")?;
+    print(stdout(), &describe(args, &report)?).context("cannot print the report")?;
     let is_whole = failures.is_empty() && lock(&shared).failure.is_none();
     Ok(if is_whole { DONE } else { FAILED })
 }
 
-fn told(args: &WorkArgs, report: &Report) -> anyhow::Result<String> {
+fn describe(args: &WorkArgs, report: &Report) -> anyhow::Result<String> {
     if args.json {
         return Ok(serde_json::to_string(report)? + "\n");
     }

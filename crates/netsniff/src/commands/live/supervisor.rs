@@ -85,7 +85,7 @@ pub trait RunHooks {
     fn roll(&mut self);
 
     /// Says what the user is to know at once.
-    fn tell(&mut self) {}
+    fn notify_user(&mut self) {}
 
     /// Why the run is to end by itself, if so.
     fn failure(&mut self) -> Option<String>;
@@ -128,7 +128,7 @@ impl Supervisor<'_> {
             if self.signals.wants_roll() {
                 attendant.roll();
             }
-            attendant.tell();
+            attendant.notify_user();
             keeper.attend(self.control);
             if is_near(question.due) {
                 question = self.account(&question, keeper, attendant);

@@ -130,7 +130,7 @@ impl Exceptions {
 
     /// The same for a report.
     #[must_use]
-    pub(super) fn told(&self, lanes: &[ReplayWire]) -> Vec<UnsentFrames> {
+    pub(super) fn unsent_frames(&self, lanes: &[ReplayWire]) -> Vec<UnsentFrames> {
         let mtu = |lane: &ReplayWire| (lane.interface.mtu, lane.interface.name.clone());
         let (mtu, name) = lanes.iter().map(mtu).min().unwrap_or_default();
         let longest = lanes.iter().map(|lane| lane.longest).min().unwrap_or_default();

@@ -107,7 +107,7 @@ fn refuse_cut(args: &ReplayArgs, store: &Store) -> anyhow::Result<()> {
 
 /// Why nothing was sent.
 fn nothing(frames: &Replay<'_>) -> String {
-    let told = frames.exceptions().told(&frames.judge().lanes);
+    let told = frames.exceptions().unsent_frames(&frames.judge().lanes);
     let mut reasons = told.iter().filter(|left| left.frames > 0);
     match reasons.next() {
         None => "there is no packet to be sent".to_owned(),
@@ -120,7 +120,7 @@ fn nothing(frames: &Replay<'_>) -> String {
 
 /// Everything that was not sent as it is.
 fn left(frames: &Replay<'_>, sent: &SendOutcome) -> Vec<UnsentFrames> {
-    let mut left = frames.exceptions().told(&frames.judge().lanes);
+    let mut left = frames.exceptions().unsent_frames(&frames.judge().lanes);
     if let Some(plan) = sent.plan.as_ref().and_then(|plan| plan.as_recorded()) {
         let Clocks { backwards, is_set_back } = frames.clocks();
         let why = if is_set_back { "; the clock of the capture was set back" } else { "" };

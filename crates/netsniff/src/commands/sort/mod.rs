@@ -85,7 +85,7 @@ pub fn run(args: &SortArgs) -> anyhow::Result<u8> {
         work.damaged |= inputs.report_damage();
     }
     drop(progress);
-    let (damaged, told) = (work.damaged, work.told());
+    let (damaged, told) = (work.damaged, work.describe());
     match work.write(args) {
         // Whoever reads has enough.
         Err(error) if is_closed_pipe(&error) && is_stdin(&args.output) => return Ok(DONE),
@@ -234,7 +234,7 @@ impl Work {
     }
 
     /// What was done, in a few lines.
-    fn told(&self) -> String {
+    fn describe(&self) -> String {
         let count = |number: u64| exact(number.into());
         let mut lines = format!("packets written: {}\n", count(self.packets));
         lines += &match self.inversions {

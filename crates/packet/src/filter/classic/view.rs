@@ -48,7 +48,7 @@ const fn bytes(len: u32) -> Region {
     Region { len, content: Content::Bytes }
 }
 
-const fn told(len: u32, k: u32) -> Region {
+const fn known_region(len: u32, k: u32) -> Region {
     Region { len, content: Content::Ancillary(k) }
 }
 
@@ -57,30 +57,30 @@ const fn unknown(len: u32) -> Region {
 }
 
 const ETHERNET_STRIPPED: &[Region] =
-    &[bytes(12), told(2, ancillary::VLAN_TPID), told(2, ancillary::VLAN_TAG)];
+    &[bytes(12), known_region(2, ancillary::VLAN_TPID), known_region(2, ancillary::VLAN_TAG)];
 
 const COOKED: &[Region] = &[
-    told(2, ancillary::PACKET_TYPE),
-    told(2, ancillary::HARDWARE_TYPE),
+    known_region(2, ancillary::PACKET_TYPE),
+    known_region(2, ancillary::HARDWARE_TYPE),
     unknown(10),
-    told(2, ancillary::PROTOCOL),
+    known_region(2, ancillary::PROTOCOL),
 ];
 
 const COOKED_STRIPPED: &[Region] = &[
-    told(2, ancillary::PACKET_TYPE),
-    told(2, ancillary::HARDWARE_TYPE),
+    known_region(2, ancillary::PACKET_TYPE),
+    known_region(2, ancillary::HARDWARE_TYPE),
     unknown(10),
-    told(2, ancillary::VLAN_TPID),
-    told(2, ancillary::VLAN_TAG),
-    told(2, ancillary::PROTOCOL),
+    known_region(2, ancillary::VLAN_TPID),
+    known_region(2, ancillary::VLAN_TAG),
+    known_region(2, ancillary::PROTOCOL),
 ];
 
 const COOKED2: &[Region] = &[
-    told(2, ancillary::PROTOCOL),
+    known_region(2, ancillary::PROTOCOL),
     Region { len: 2, content: Content::Zero },
-    told(4, ancillary::INTERFACE_INDEX),
-    told(2, ancillary::HARDWARE_TYPE),
-    told(1, ancillary::PACKET_TYPE),
+    known_region(4, ancillary::INTERFACE_INDEX),
+    known_region(2, ancillary::HARDWARE_TYPE),
+    known_region(1, ancillary::PACKET_TYPE),
     unknown(9),
 ];
 

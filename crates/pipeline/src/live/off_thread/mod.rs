@@ -54,7 +54,7 @@ impl Shared {
         self.is_stopping.load(Ordering::Relaxed)
     }
 
-    fn told(&self) -> MutexGuard<'_, RingReport> {
+    fn report(&self) -> MutexGuard<'_, RingReport> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -170,7 +170,7 @@ impl<C: Consumer> Worker<C> {
             Task::Occupied(occupancy, now) => self.consumer.occupied(occupancy, now),
             Task::Idle(settled) => self.consumer.idle(settled),
         }
-        self.consumer.fill(&mut self.shared.told());
+        self.consumer.fill(&mut self.shared.report());
         done
     }
 
@@ -197,7 +197,7 @@ impl<C: Consumer> Worker<C> {
 
     fn finish(mut self) -> C {
         self.consumer.finish();
-        self.consumer.fill(&mut self.shared.told());
+        self.consumer.fill(&mut self.shared.report());
         self.consumer
     }
 }
@@ -263,7 +263,7 @@ impl<C: Consumer + 'static> Consumer for OffThread<C> {
     }
 
     fn fill(&self, report: &mut RingReport) {
-        let told = self.shared.told().clone();
+        let told = self.shared.report().clone();
         let analysed = told.analysed.unwrap_or(0);
         report.analysed = Some(analysed);
         report.waiting += self.handed.saturating_sub(analysed);

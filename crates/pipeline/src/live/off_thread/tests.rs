@@ -29,7 +29,7 @@ const fn loss(before: Option<Timestamp>, after: i64, packets: u64) -> Loss {
 
 /// What was told but for the stop, which may come between any two packets.
 fn of_traffic(notes: &Notes) -> Vec<Told> {
-    notes.told().into_iter().filter(|told| *told != Told::Stopping).collect()
+    notes.notes().into_iter().filter(|told| *told != Told::Stopping).collect()
 }
 
 fn report<C: Consumer + 'static>(apart: &OffThread<C>) -> RingReport {
@@ -89,7 +89,7 @@ fn what_finds_no_room_is_a_loss_at_its_place() {
     for _ in 0..held {
         go.send(()).unwrap();
     }
-    while notes.told().len() < held as usize {
+    while notes.notes().len() < held as usize {
         std::thread::sleep(Duration::from_millis(2));
     }
     give(&mut apart, &[230, 231], Some(loss(None, 220, 6)));
@@ -131,7 +131,7 @@ fn who_hands_over_waits_for_the_queue() {
     (given + 1..=last).for_each(|micros| give(&mut apart, &[micros % 256], None));
     apart.finish();
     let_go.join().unwrap();
-    let told = notes.told();
+    let told = notes.notes();
     assert_eq!((report(&apart).refused, report(&apart).analysed), (0, Some(last as u64)));
     assert_eq!(told.iter().filter(|told| **told == Told::Stopping).count(), 1);
 }
@@ -147,22 +147,22 @@ fn the_queue_waits_for_a_consumer_without_room() {
     let mut apart = OffThread::start(full, None).unwrap();
     (1..=3).for_each(|micros| give(&mut apart, &[micros], None));
     std::thread::sleep(Duration::from_millis(20));
-    assert_eq!(notes.told(), []);
+    assert_eq!(notes.notes(), []);
     // More than the consumer wants to make wait.
     (4..=40).for_each(|micros| give(&mut apart, &[micros], None));
     let wait = |count: usize| {
-        while notes.told().len() < count {
+        while notes.notes().len() < count {
             std::thread::sleep(Duration::from_millis(1));
         }
         std::thread::sleep(Duration::from_millis(20));
-        notes.told().len()
+        notes.notes().len()
     };
     assert_eq!(wait(14), 14, "40 % of the queue wait, and the next with the thread");
     (0..4).for_each(|_| go.send(()).unwrap());
     assert_eq!(wait(18), 18);
     apart.stopping();
     apart.finish();
-    assert_eq!(notes.told().len(), 40 + 2, "with the stop and the end");
+    assert_eq!(notes.notes().len(), 40 + 2, "with the stop and the end");
     assert_eq!(report(&apart).refused, 0);
 }
 
@@ -178,7 +178,7 @@ fn a_hole_at_the_end_is_told() {
     }
     drop(go);
     apart.finish();
-    let told = notes.told();
+    let told = notes.notes();
     let hole = loss(Some(at(given - 2)), given - 1, 2);
     assert_eq!(told[told.len() - 2..], [Told::Loss(hole), Told::Finish]);
 }

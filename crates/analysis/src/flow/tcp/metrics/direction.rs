@@ -143,7 +143,7 @@ impl Direction {
     }
 
     /// The number that it was expected to begin with, by the first acknowledgement of it.
-    pub(in crate::flow::tcp) const fn told_begin(&self) -> Option<u32> {
+    pub(in crate::flow::tcp) const fn expected_begin(&self) -> Option<u32> {
         if self.is(bit::EXPECTED) { Some(self.start) } else { None }
     }
 

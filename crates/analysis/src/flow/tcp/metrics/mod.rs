@@ -205,10 +205,10 @@ impl Metrics {
 
     /// The number that the first acknowledgement of `side` told, where the SYN of the acknowledging side was seen.
     #[must_use]
-    pub(in crate::flow::tcp) fn told_begin(&self, side: usize) -> Option<u32> {
+    pub(in crate::flow::tcp) fn expected_begin(&self, side: usize) -> Option<u32> {
         let directions = &self.full.as_ref()?.directions;
         let has_syn = directions[1 - (side & 1)].has_syn();
-        directions[side & 1].told_begin().filter(|_| has_syn)
+        directions[side & 1].expected_begin().filter(|_| has_syn)
     }
 
     /// Hands all metrics to `take`.

@@ -40,7 +40,7 @@ fn resolution(time: i64, name: &str, addresses: &[u8], lifetime: i64) -> Resolut
 }
 
 /// Answers, each in a flow that is named by its place from 0 on.
-fn told(resolutions: &[Resolution]) -> Answers {
+fn answers(resolutions: &[Resolution]) -> Answers {
     let mut answers = Answers::new(&Limits::default());
     for (uid, resolution) in (0..).zip(resolutions) {
         answers.learn(&connection(uid, CLIENT, 53, 0), resolution, resolution.time);
@@ -59,7 +59,7 @@ fn followed(answers: &Answers, start: i64, name: Option<&str>) -> Option<(Uid, i
 #[test]
 fn a_connection_follows_the_last_answer_before_it() {
     let ttl = 600;
-    let answers = told(&[
+    let answers = answers(&[
         resolution(10, "a.example", &[SERVER, SERVER + 1], ttl),
         resolution(20, "a.example", &[SERVER], ttl),
     ]);
@@ -74,7 +74,7 @@ fn a_connection_follows_the_last_answer_before_it() {
 
 #[test]
 fn others_answers_and_other_addresses_tell_nothing() {
-    let answers = told(&[resolution(10, "a.example", &[SERVER], 600)]);
+    let answers = answers(&[resolution(10, "a.example", &[SERVER], 600)]);
     for (from, to) in [(CLIENT + 1, SERVER), (CLIENT, SERVER + 1), (SERVER, CLIENT)] {
         assert_eq!(answers.followed(&connection(99, from, to, 11), None), None);
     }
@@ -98,7 +98,7 @@ fn who_got_the_answer_is_its_client() {
 #[test]
 fn answers_are_good_for_a_minute_at_least() {
     for (ttl, good_until) in [(0, 60), (59, 60), (61, 61), (86_400, 86_400), (-1, 60)] {
-        let answers = told(&[resolution(0, "a.example", &[SERVER], ttl)]);
+        let answers = answers(&[resolution(0, "a.example", &[SERVER], ttl)]);
         assert!(followed(&answers, good_until - 1, None).is_some(), "{ttl}");
         assert!(followed(&answers, good_until, None).is_none(), "{ttl}");
     }
@@ -106,7 +106,7 @@ fn answers_are_good_for_a_minute_at_least() {
 
 #[test]
 fn one_of_the_name_goes_before_later_ones() {
-    let answers = told(&[
+    let answers = answers(&[
         resolution(1, "a.example", &[SERVER], 60),
         resolution(2, "a.example", &[SERVER], 60),
         resolution(3, "b.example", &[SERVER], 60),
@@ -151,7 +151,7 @@ fn no_look_is_long() {
     let count = MAX_LOOKS as i64;
     let resolutions: Vec<_> =
         (0..=count).map(|time| resolution(time, "a.example", &[SERVER], 600)).collect();
-    let answers = told(&resolutions);
+    let answers = answers(&resolutions);
     assert_eq!(followed(&answers, 1, None), Some((Uid::new(1), 0)));
     assert_eq!(followed(&answers, 0, None), None);
 }

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     /// An IPv4 datagram of UDP from 10.0.0.2 with a header of DNS: identifier 7, these flags and number of questions.
-    fn told(group: bool, flags: u8, questions: u8) -> Messages {
+    fn dns_datagram(group: bool, flags: u8, questions: u8) -> Messages {
         let to: [u8; 4] = if group { [224, 0, 0, 251] } else { [10, 0, 0, 3] };
         let mut data = vec![0x45, 0, 0, 40, 0, 0, 0, 0, 9, 17, 0, 0, 10, 0, 0, 2];
         data.extend(to);
@@ -114,7 +114,7 @@ mod tests {
     fn only_messages_with_several_questions_of_which_zeek_tells_one_count() {
         let theirs = BTreeSet::from([KEY.to_owned()]);
         for (questions, expected) in [(1, false), (2, true)] {
-            let messages = told(false, 0, questions);
+            let messages = dns_datagram(false, 0, questions);
             assert_eq!(messages.is_further_question(KEY, &Difference::Extra, &theirs), expected);
             assert!(!messages.is_further_question(KEY, &Difference::Missing, &theirs));
             assert!(!messages.is_further_question(KEY, &Difference::Extra, &BTreeSet::new()));
@@ -124,11 +124,11 @@ mod tests {
     #[test]
     fn only_what_a_reply_tells_may_differ_in_a_group() {
         let cells = |name| Difference::Cells(vec![(name, "1".to_owned(), "-".to_owned())]);
-        assert!(told(true, 0, 1).is_joined(TO_GROUP, &cells("answers")));
-        assert!(!told(true, 0, 1).is_joined(TO_GROUP, &cells("query")));
-        assert!(!told(true, 0, 1).is_joined(TO_GROUP, &Difference::Extra));
-        assert!(told(true, 0x80, 1).is_joined(TO_GROUP, &Difference::Extra));
-        assert!(!told(true, 0x80, 1).is_joined(TO_GROUP, &Difference::Missing));
-        assert!(!told(false, 0x80, 1).is_joined(KEY, &Difference::Extra));
+        assert!(dns_datagram(true, 0, 1).is_joined(TO_GROUP, &cells("answers")));
+        assert!(!dns_datagram(true, 0, 1).is_joined(TO_GROUP, &cells("query")));
+        assert!(!dns_datagram(true, 0, 1).is_joined(TO_GROUP, &Difference::Extra));
+        assert!(dns_datagram(true, 0x80, 1).is_joined(TO_GROUP, &Difference::Extra));
+        assert!(!dns_datagram(true, 0x80, 1).is_joined(TO_GROUP, &Difference::Missing));
+        assert!(!dns_datagram(false, 0x80, 1).is_joined(KEY, &Difference::Extra));
     }
 }

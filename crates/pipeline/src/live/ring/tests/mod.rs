@@ -206,7 +206,7 @@ fn work_of<C: Consumer>(player: Player, consumer: C) -> RingWork<'static, C> {
 fn run(player: Player) -> (Vec<Told>, RingOutcome<Notes>) {
     let notes = Notes::default();
     let outcome = work(player, &notes, None).run();
-    (notes.told(), outcome)
+    (notes.notes(), outcome)
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn an_interface_that_returns_goes_on_with_the_books() {
     assert_eq!((counters.delivered, counters.dropped), (100 + 2 + 1, Some(7 + 2 + 1)));
     assert_eq!((downs, analysed, control.ends()), (1, Some(3), false));
     let told: Vec<_> =
-        notes.told().into_iter().filter(|told| !matches!(told, Told::Idle(_))).collect();
+        notes.notes().into_iter().filter(|told| !matches!(told, Told::Idle(_))).collect();
     let place = |wanted: &Told| told.iter().position(|told| told == wanted).unwrap();
     assert!(place(&Told::Packet(2)) < place(&Told::Loss(loss(7))), "{told:?}");
     assert!(place(&Told::Loss(loss(7))) < place(&Told::Packet(3)), "{told:?}");

@@ -24,7 +24,7 @@ fn run_full(times: u32, patience: Backpressure, fills: &[u32], stops: bool) -> (
     let work = work_of(player, consumer);
     let begin = Instant::now();
     assert_eq!(work.run().failure, None);
-    let mut told = notes.told();
+    let mut told = notes.notes();
     told.retain(|told| !matches!(told, Told::Occupied(_)));
     assert_eq!(told.first() == Some(&Told::Stopping), stops);
     told.retain(|told| *told != Told::Stopping);
@@ -112,5 +112,5 @@ fn packets_that_come_while_there_is_no_room_stay_in_the_ring() {
     assert_eq!(work_of(player, consumer).run().failure, None);
     let patiences = seen.patiences.lock().unwrap().clone();
     assert_eq!(patiences, [Duration::ZERO, Duration::ZERO, PATIENCE, PATIENCE]);
-    assert!(!notes.told().iter().any(|told| matches!(told, Told::Idle(_))), "{:?}", notes.told());
+    assert!(!notes.notes().iter().any(|told| matches!(told, Told::Idle(_))), "{:?}", notes.notes());
 }
