@@ -192,10 +192,10 @@ fn a_ring_that_lags_holds_up_others_for_a_short_time_only() {
 }
 
 /// A stream into a pipe, and the end that nobody reads yet.
-fn stalled() -> (LiveStream, std::io::PipeReader) {
+fn stalled(format: Format) -> (LiveStream, std::io::PipeReader) {
     let (reader, writer) = pipe().unwrap();
     let file = File::from(OwnedFd::from(writer));
-    (LiveStream::new(file, "the pipe", Format::Json).unwrap(), reader)
+    (LiveStream::new(file, "the pipe", format).unwrap(), reader)
 }
 
 fn lines(mut reader: std::io::PipeReader) -> Vec<String> {
@@ -205,19 +205,51 @@ fn lines(mut reader: std::io::PipeReader) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
+/// The logs of all rows in a stream, which ends with a whole one.
+fn logs_of_rows(format: Format, mut reader: std::io::PipeReader) -> Vec<String> {
+    if format == Format::Json {
+        let log = |line: &String| {
+            let row: serde_json::Value = serde_json::from_str(line).unwrap();
+            row["_path"].as_str().unwrap().to_owned()
+        };
+        return lines(reader).iter().map(log).collect();
+    }
+    let mut bytes = Vec::new();
+    reader.read_to_end(&mut bytes).unwrap();
+    let mut rest = bytes.as_slice();
+    let mut logs = Vec::new();
+    while !rest.is_empty() {
+        let row = rmpv::decode::read_value(&mut rest).expect("it ends in half a row");
+        let is_path = |(name, _): &&(rmpv::Value, rmpv::Value)| name.as_str() == Some("_path");
+        let (_, log) = row.as_map().unwrap().iter().find(is_path).unwrap();
+        logs.push(log.as_str().unwrap().to_owned());
+    }
+    logs
+}
+
 #[test]
 fn a_pipe_that_nobody_reads_never_holds_up_whoever_captures() {
-    let (stream, reader) = stalled();
+    let streams: Vec<_> = Format::ALL.iter().filter(|format| format.streams()).collect();
+    assert!(streams.len() > 1);
+    for format in streams {
+        fill_a_pipe_that_nobody_reads(*format);
+    }
+}
+
+fn fill_a_pipe_that_nobody_reads(format: Format) {
+    let (stream, reader) = stalled(format);
     let (mut settings, told) = settings(2);
     let bytes = 300_000;
     settings.bounds = Bounds { bytes, ..Bounds::default() };
     settings.end_wait = Duration::from_millis(400);
-    let (writer, mut producers) = start(stream, settings);
+    let merger = Merger::new(&Limits::default(), Some(format), None);
+    let (writer, mut producers) = LogWriter::start(stream, merger, settings).unwrap();
     let (mut refused, mut produced) = (0, 0);
     let mut longest = Duration::ZERO;
     for round in 0..2000 {
         for (ring, producer) in producers.iter_mut().enumerate() {
-            let mut buffer = rows(ring, round * 10, 10);
+            let mut buffer = RowBuffer::new(Some(format));
+            fill(&mut buffer, ring, round * 10, 10);
             produced += 10;
             let begun = Instant::now();
             match producer.hand_over(nanos(round * 10 + 10), &mut buffer) {
@@ -244,10 +276,10 @@ fn a_pipe_that_nobody_reads_never_holds_up_whoever_captures() {
     let [written, refused] = weird(&outcome.statistics);
     assert_eq!(written + refused, produced);
     // What is in the pipe was written, to the row.
-    let lines = lines(reader);
-    assert_eq!(lines.len() as u64, written);
+    let logs = logs_of_rows(format, reader);
+    assert_eq!(logs.len() as u64, written);
     assert!(written > 100, "{written}");
-    assert!(lines.iter().all(|line| line.starts_with("{\"_path\":\"weird\",")));
+    assert!(logs.iter().all(|log| log == WEIRD));
     assert!(outcome.statistics.stalls.longest_nanos > 100_000_000);
     assert_eq!(told.lock().unwrap().len(), 1, "{told:?}");
     assert!(outcome.failure.is_some_and(|said| said.ends_with("the reader does not read")));
@@ -255,7 +287,7 @@ fn a_pipe_that_nobody_reads_never_holds_up_whoever_captures() {
 
 #[test]
 fn the_end_waits_for_a_reader_that_comes_late() {
-    let (stream, reader) = stalled();
+    let (stream, reader) = stalled(Format::Json);
     let (mut settings, told) = settings(1);
     settings.bounds = Bounds { bytes: 100_000, ..Bounds::default() };
     let (writer, mut producers) = start(stream, settings);
@@ -283,7 +315,7 @@ fn the_end_waits_for_a_reader_that_comes_late() {
 
 #[test]
 fn a_row_longer_than_a_pipe_takes_at_once_arrives_whole() {
-    let (stream, reader) = stalled();
+    let (stream, reader) = stalled(Format::Json);
     let (settings, _) = settings(1);
     let (writer, mut producers) = start(stream, settings);
     let reader = std::thread::spawn(move || lines(reader));
@@ -301,7 +333,7 @@ fn a_row_longer_than_a_pipe_takes_at_once_arrives_whole() {
 #[test]
 fn a_reader_that_goes_ends_the_run_and_is_told_once() {
     for on_failure in [OnFailure::End, OnFailure::GoOn] {
-        let (stream, reader) = stalled();
+        let (stream, reader) = stalled(Format::Json);
         let (mut settings, told) = settings(1);
         settings.on_failure = on_failure;
         let (writer, mut producers) = start(stream, settings);
@@ -544,7 +576,7 @@ fn rows_are_in_their_file_within_a_second_and_asking_rolls() {
 
 #[test]
 fn a_handle_that_is_dropped_ends_the_thread() {
-    let (stream, reader) = stalled();
+    let (stream, reader) = stalled(Format::Json);
     let (settings, _) = settings(1);
     let (writer, mut producers) = start(stream, settings);
     producers[0].hand_over(nanos(5000), &mut rows(0, 0, 5000));
