@@ -18,6 +18,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TYPE = re.compile(r"^\s*(?:pub(?:\([^)]*\))? )?(?:struct|enum|union|trait) (\w+)", re.M)
 FUNCTION = re.compile(r"^( *)(?:pub(?:\([^)]*\))? )?(?:const |async |unsafe )*fn (\w+)", re.M)
+ENUM = re.compile(r"^( *)(?:pub(?:\([^)]*\))? )?enum \w+[^{;]*\{\n(.*?)^\1\}", re.M | re.S)
 DOC = re.compile(r"(?:^ *///[^\n]*\n)+", re.M)
 CIRCLE = re.compile(r"has the circle \[([^]]*)\]")
 LONG = 60
@@ -42,6 +43,12 @@ def lengths(text):
         while not is_one_line and at < len(lines) and lines[at].rstrip() != indent + "}":
             at += 1
         yield at - begin + 1
+
+
+def variants(text):
+    """The number of variants of each enum."""
+    for match in ENUM.finditer(text):
+        yield len(re.findall("^" + match.group(1) + r"    [A-Z]\w*", match.group(2), re.M))
 
 
 def circles(tree):
@@ -76,12 +83,14 @@ def count(revision, tree):
         "files of more than 500 lines": sum(text.count("\n") > 500 for text in product.values()),
         "types": sum(types.values()),
         "names that types share, and types that share one": f"{len(shared)}, {sum(shared)}",
+        "variants of enums": sum(number for text in product.values() for number in variants(text)),
         "functions": len(functions),
         "lines of a function: median, 90th percentile, most":
             f"{statistics.median(functions):.0f}, {statistics.quantiles(functions, n=10)[8]:.0f}, {max(functions)}",
         f"functions of more than {LONG} lines": sum(length > LONG for length in functions),
         "functions named tell, told, tell_... or told_...":
             sum(number for name, number in named.items() if re.match(r"(tells?|told)(_|$)", name)),
+        "functions named report": named["report"],
         "doc comments of three words or fewer": sum(number <= 3 for number in words),
         "modules with #[path]": sum(text.count("#[path") for text in files.values()),
         "test programs": len(list(pathlib.Path(tree).glob("crates/*/tests/*.rs")))
