@@ -84,6 +84,7 @@ replayed() {
     local live_run="$scratch/live" recording="$scratch/recording.pcapng" pid
     rm -rf "$live_run" "$scratch/file" "$recording"
     mkdir -p "$live_run"
+    : >"$live_run/errors"
     ip netns exec identity-rx "$after" analyze -i rx0 --record "$recording" -o "$live_run" --no-drop --workers 1 \
         >/dev/null 2>"$live_run/errors" &
     pid=$!
@@ -100,8 +101,10 @@ replayed() {
         return 1
     fi
     analyse "$before" "$scratch/file" --workers 1 "$recording"
-    rm -f "$live_run"/{capture.log,errors} "$scratch"/file/{summary.sorted,unparsed.pcapng,errors,status}
+    # Live packets that are kept unparsed have an interface of their own. What ends with the run ends later live.
+    rm -f "$live_run"/{capture.log,unparsed.pcapng,errors} "$scratch"/file/{summary.sorted,unparsed.pcapng,errors,status}
     normalize "$live_run"
+    find "$live_run" "$scratch/file" -name tunnel.log -exec sed -i '/Tunnel::CLOSE/s/^[0-9.]*/-/' {} +
 }
 
 if [ $live = yes ]; then

@@ -113,6 +113,15 @@ pub enum TransportState {
     Connection(Box<TcpConnection>),
 }
 
+impl TransportState {
+    /// A connection of which more than SYNs was seen.
+    fn connection(tcp: TcpConnection) -> Self {
+        let mut tcp = Box::new(tcp);
+        tcp.recount();
+        Self::Connection(tcp)
+    }
+}
+
 /// A flow in progress.
 ///
 /// What every packet needs stands first, in two cache lines of 64 bytes; few need the third.
@@ -250,7 +259,7 @@ impl Flow {
         if let TransportState::Opening(first) = &self.exchange {
             let seen = [self.start, self.last];
             let tcp = TcpConnection::reopened(first, seen, self.depth.now(), limits);
-            self.exchange = TransportState::Connection(Box::new(tcp));
+            self.exchange = TransportState::connection(tcp);
         }
     }
 

@@ -79,6 +79,13 @@ impl Assembler {
         above - self.seen.holes().iter().map(of).sum::<u64>()
     }
 
+    /// Whether anything below what was seen is missing.
+    #[must_use]
+    #[inline]
+    pub fn has_holes(&self) -> bool {
+        !self.seen.holes().is_empty()
+    }
+
     /// Bytes that it holds outside itself.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {

@@ -110,6 +110,8 @@ pub struct TcpConnection {
     pub(super) has_taken_back: bool,
     /// Nothing but `remove_at` ends the connection any more.
     pub(super) timers_cancelled: bool,
+    /// Bytes outside itself when [`Self::recount`] was last called.
+    pub(super) counted: u32,
     /// When a connection that is over will be removed.
     pub(super) remove_at: Timestamp,
     /// When an attempt will have failed.
@@ -149,6 +151,7 @@ impl Default for TcpConnection {
             is_unlike_begin: false,
             has_taken_back: false,
             timers_cancelled: false,
+            counted: 0,
             remove_at: Timestamp::MAX,
             attempt_until: Timestamp::MAX,
             half_closed_at: Timestamp::MAX,
@@ -293,13 +296,34 @@ impl TcpConnection {
         self.partial
     }
 
-    /// Bytes that it holds outside itself.
+    /// Bytes that it held outside itself when [`Self::recount`] was last called.
     #[must_use]
     #[inline]
-    pub fn heap_bytes(&self) -> usize {
+    pub const fn heap_bytes(&self) -> usize {
+        self.counted as usize
+    }
+
+    /// Counts what it holds outside itself: after each segment, so what hardly any connection has is looked at
+    /// only where it is there.
+    #[inline]
+    pub fn recount(&mut self) {
+        let [low, high] = &self.ends;
+        let is_plain = !low.assembler.has_holes()
+            && !high.assembler.has_holes()
+            && self.contest.is_none()
+            && self.hearsay.is_none();
+        let mut held = self.metrics.heap_bytes();
+        if !is_plain {
+            held += self.rare_bytes();
+        }
+        self.counted = u32::try_from(held).unwrap_or(u32::MAX);
+    }
+
+    /// Bytes of holes, and of what is not decided yet.
+    #[cold]
+    fn rare_bytes(&self) -> usize {
         self.ends[0].assembler.heap_bytes()
             + self.ends[1].assembler.heap_bytes()
-            + self.metrics.heap_bytes()
             + self.contest.as_ref().map_or(0, |contest| size_of::<Contest>() + contest.heap_bytes())
             + self.hearsay.as_ref().map_or(0, |it| size_of::<Hearsay>() + it.heap_bytes())
     }

@@ -165,6 +165,8 @@ impl FlowTracker {
     /// Hands a datagram to the session of its flow, which begins with the first one.
     pub(super) fn converse(&mut self, protocol: ProtocolId, datagram: &Datagram<'_>, place: u32) {
         let Some(flow) = self.table.flow_mut(place) else { return };
+        // Whatever its session makes known or awaits is of no flow.
+        self.has_grown = true;
         let before = flow.attached_bytes();
         let context = self.talking.context(flow, &self.limits);
         let talk = &mut flow.attached.get_or_insert_default().talk;
@@ -225,6 +227,7 @@ impl FlowTracker {
         place: u32,
     ) {
         let Some(flow) = self.table.flow_mut(place) else { return };
+        self.has_grown = true;
         let mut change = 0;
         if !flow.spoken {
             let before = flow.attached_bytes();
@@ -301,6 +304,7 @@ impl FlowTracker {
     #[inline]
     pub(super) fn note_change(&mut self, change: isize) {
         if change != 0 {
+            self.has_grown = true;
             self.heap_bytes = self.heap_bytes.saturating_add_signed(change);
             self.statistics.note_peak(self.table.len(), self.bytes());
         }

@@ -90,8 +90,7 @@ impl FlowTracker {
         self.statistics.discarded += 1;
         let before = flow.heap_bytes() as isize;
         if matches!(flow.exchange, TransportState::Unopened) {
-            flow.exchange =
-                TransportState::Connection(Box::new(TcpConnection::at(flow.depth.now())));
+            flow.exchange = TransportState::connection(TcpConnection::at(flow.depth.now()));
         }
         let count = &mut flow.bad_checksums[side as usize];
         *count = count.saturating_add(1);
@@ -99,7 +98,6 @@ impl FlowTracker {
             flow.letters.push(if flow.originator == side { b'C' } else { b'c' });
         }
         change += flow.heap_bytes() as isize - before;
-        self.heap_bytes = self.heap_bytes.saturating_add_signed(change);
-        self.statistics.note_peak(self.table.len(), self.bytes());
+        self.note_change(change);
     }
 }

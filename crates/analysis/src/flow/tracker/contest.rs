@@ -27,7 +27,7 @@ impl FlowTracker {
             let Some(begun) = tcp.with_answer(&answer, start, depth, &self.limits) else {
                 return segment;
             };
-            flow.exchange = TransportState::Connection(Box::new(begun));
+            flow.exchange = TransportState::connection(begun);
             if answer.first.sender() == ORIGINATOR {
                 flow.flip();
                 segment.from = 1 - segment.from;
@@ -35,13 +35,13 @@ impl FlowTracker {
             let held = flow.forget_streams();
             self.talking.give_back(held);
         } else if let Some(begun) = tcp.with_earlier(&segment, depth, &self.limits) {
-            flow.exchange = TransportState::Connection(Box::new(begun));
+            flow.exchange = TransportState::connection(begun);
             self.weirds.add("SYN_seq_jump");
         } else if tcp.is_answer_first(&segment) {
             let Some(begun) = tcp.with_answer_first(start, depth, &self.limits) else {
                 return segment;
             };
-            flow.exchange = TransportState::Connection(Box::new(begun));
+            flow.exchange = TransportState::connection(begun);
             flow.is_answered_first();
             segment.from = 1 - segment.from;
         } else {
@@ -106,7 +106,7 @@ impl Flow {
         tcp.segment(&Segment { from: 0, ..replay.segment() }, &mut context);
         self.exchange = match tcp.as_opening() {
             Some(first) => TransportState::Opening(first),
-            None => TransportState::Connection(Box::new(tcp)),
+            None => TransportState::connection(tcp),
         };
     }
 }

@@ -66,6 +66,8 @@ pub struct FlowTracker {
     wheel: Wheel,
     /// Bytes that flows hold outside the table.
     heap_bytes: usize,
+    /// Whether anything may take more bytes than when that was last looked at.
+    has_grown: bool,
     losses: u32,
     /// When the capture began, and when it last lost something: engine time.
     begun: Option<Timestamp>,
@@ -115,6 +117,7 @@ impl FlowTracker {
             table: FlowTable::default(),
             wheel: Wheel::default(),
             heap_bytes: 0,
+            has_grown: false,
             losses: 0,
             begun: None,
             turnover: FlowEvents::default(),
@@ -256,7 +259,7 @@ impl FlowTracker {
         if !self.weirds.is_empty() || !self.findings.is_empty() {
             self.report_findings(unit, place, observer);
         }
-        if self.bytes() > self.limits.flow_bytes {
+        if core::mem::take(&mut self.has_grown) && self.bytes() > self.limits.flow_bytes {
             // The flow has grown; what it remembers counts as much as new flows do.
             self.make_room(unit, 0, observer);
         }
@@ -416,6 +419,7 @@ impl FlowTracker {
             self.talking.meet(&mut flow, unit.now, &self.limits);
         }
         self.heap_bytes += flow.heap_bytes();
+        self.has_grown = true;
         self.statistics.begun(proto(key.protocol));
         let place = self.table.insert(hash, flow)?;
         self.turnover.note(&key, unit.now, FlowEventKind::Begin);
@@ -437,7 +441,7 @@ impl FlowTracker {
             flow.begin_with(&challenger, side, &self.limits);
         } else if !unanswered.is_empty() {
             let tcp = TcpConnection::behind(unanswered, self.depth);
-            flow.exchange = TransportState::Connection(Box::new(tcp));
+            flow.exchange = TransportState::connection(tcp);
         } else if roles::speaks_as_server(unit, bytes)
             .unwrap_or_else(|| roles::begins_at_server(unit, source, destination))
         {

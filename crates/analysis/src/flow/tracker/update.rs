@@ -25,8 +25,9 @@ impl FlowTracker {
         sent.ip_bytes += u64::from(ip.total_len);
         if unit.parent.is_some() || flow.is_tunnelled {
             let change = note_parent(flow, unit, &self.limits, &mut self.weirds);
-            self.heap_bytes = self.heap_bytes.saturating_add_signed(change);
+            self.note_change(change);
         }
+        let Some(flow) = self.table.flow_mut(place) else { return false };
         match &unit.decoded.transport {
             Transport::Tcp(header) => return self.tcp(lookup, header, bytes, place),
             Transport::Udp(header) => {
@@ -125,10 +126,11 @@ impl FlowTracker {
         let is_hastened = tcp.is_hastened();
         let is_established = tcp.is_handshake_done() && !was_established;
         let letters_grown = context.history.grown;
-        if let Some(tcp) = begun {
-            flow.exchange = match tcp.as_opening() {
+        tcp.recount();
+        if let Some(begun) = begun {
+            flow.exchange = match begun.as_opening() {
                 Some(first) => TransportState::Opening(first),
-                None => TransportState::Connection(Box::new(tcp)),
+                None => TransportState::Connection(Box::new(begun)),
             };
         }
         if taken.is_flipped {

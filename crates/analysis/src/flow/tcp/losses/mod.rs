@@ -123,6 +123,13 @@ pub struct Losses {
     pub(super) streams: [StreamLosses; 2],
 }
 
+impl Losses {
+    #[cold]
+    fn heap_bytes(&self) -> usize {
+        self.streams.iter().map(StreamLosses::heap_bytes).sum()
+    }
+}
+
 impl Ledger {
     /// What was found in the stream of originator (0) or responder (1).
     #[must_use]
@@ -139,9 +146,9 @@ impl Ledger {
 
     /// Bytes that it holds outside itself.
     #[must_use]
+    #[inline]
     pub fn heap_bytes(&self) -> usize {
-        let Some(losses) = &self.0 else { return 0 };
-        size_of::<Losses>() + losses.streams.iter().map(StreamLosses::heap_bytes).sum::<usize>()
+        self.0.as_ref().map_or(0, |losses| size_of::<Losses>() + losses.heap_bytes())
     }
 
     /// Forgets what is open in a stream that begins anew.

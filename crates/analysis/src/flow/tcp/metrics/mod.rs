@@ -230,17 +230,19 @@ impl Metrics {
     }
 }
 
-/// The metrics of a connection of which more than its opening was seen.
+/// The metrics of a connection of which more than its opening was seen. What is in a box comes first, beside what
+/// every segment of the originator touches.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub struct TcpMetrics {
-    /// Originator and responder: what each sent, and how it was acknowledged.
-    pub directions: [Direction; 2],
-    /// Times and options of the handshake.
-    pub handshake: Handshake,
     /// Round-trip times by interval, where they are wanted and there are any.
     series: Option<Box<[RttSeries; 2]>>,
     /// What is missing in both streams, and why.
     ledger: Ledger,
+    /// Originator and responder: what each sent, and how it was acknowledged.
+    pub directions: [Direction; 2],
+    /// Times and options of the handshake.
+    pub handshake: Handshake,
 }
 
 impl TcpMetrics {
@@ -310,6 +312,7 @@ impl TcpMetrics {
         }
     }
 
+    #[inline]
     fn heap_bytes(&self) -> usize {
         let series = if self.series.is_some() { size_of::<[RttSeries; 2]>() } else { 0 };
         series + self.ledger.heap_bytes()
