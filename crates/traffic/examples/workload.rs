@@ -1,4 +1,4 @@
-//! Builds the workloads of the benchmarks: `workload small64 -o FILE` and `workload mix --captures FOLDER -o FILE`.
+//! Builds the workloads of the benchmarks: `workload small64 -o FILE`, `workload flood -o FILE` and `workload mix --captures FOLDER -o FILE`.
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_methods,
@@ -24,10 +24,11 @@ use netsniff_traffic::workload::{Capture, Category, Mix, Rejection, Traits};
 const USAGE: &str = "\
 Builds the workloads of the benchmarks; the same seed and captures give the same bytes.
 
-Usage: workload small64 -o FILE [--seed N] [--packets N] [--flows N]
+Usage: workload small64|flood -o FILE [--seed N] [--packets N] [--flows N]
        workload mix -o FILE --captures FOLDER... [--seed N] [--scale F] [--loss F]
 
 small64  10,000,000 packets of 64 bytes over 1,000,000 flows, half UDP, half TCP SYN.
+flood    The same in five times the time, with six bytes of data in each SYN.
 mix      Every whole, undamaged capture below the folders (--captures may be repeated), in as many
          instances as the goal needs, each with addresses of its own. Fails where the goal is missed.
          --scale 0.1 makes a tenth of it, for trials. --loss 0.05 leaves out each packet by that
@@ -42,7 +43,9 @@ const MAX_CAPTURE: u64 = 32 << 20;
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse(std::env::args().skip(1)) {
-        Ok(arguments) if arguments.workload == "small64" => small64(&arguments),
+        Ok(arguments) if matches!(arguments.workload.as_str(), "small64" | "flood") => {
+            small64(&arguments)
+        }
         Ok(arguments) => mix(&arguments),
         Err(message) => {
             eprintln!("workload: {message}\n\n{USAGE}");
@@ -72,7 +75,7 @@ struct Arguments {
 impl Arguments {
     fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
         let workload = words.next().unwrap_or_default();
-        if !matches!(workload.as_str(), "small64" | "mix") {
+        if !matches!(workload.as_str(), "small64" | "flood" | "mix") {
             return Err(format!("no workload is called '{workload}'"));
         }
         let (packets, flows) = (10_000_000, 1_000_000);
@@ -107,7 +110,8 @@ impl Arguments {
 }
 
 fn small64(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
-    let mut workload = Small64::new(arguments.seed, arguments.packets, arguments.flows, START);
+    let make = if arguments.workload == "flood" { Small64::flood } else { Small64::new };
+    let mut workload = make(arguments.seed, arguments.packets, arguments.flows, START);
     let mut frame = [0; FRAME_LEN];
     let mut file = Pcap::create(&arguments.output)?;
     while let Some(timestamp) = workload.next_frame(&mut frame) {
@@ -115,8 +119,8 @@ fn small64(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     }
     file.finish()?;
     println!(
-        "small64: {} packets of {FRAME_LEN} bytes, {} flows",
-        arguments.packets, arguments.flows
+        "{}: {} packets of {FRAME_LEN} bytes, {} flows",
+        arguments.workload, arguments.packets, arguments.flows
     );
     Ok(())
 }

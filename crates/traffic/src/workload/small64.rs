@@ -1,4 +1,4 @@
-//! `small64`: the smallest frames over very many flows, by arithmetic alone.
+//! `small64` and `flood`: the smallest frames over very many flows, by arithmetic alone.
 
 use netsniff_packet::{Address, Timestamp, checksum};
 
@@ -17,11 +17,19 @@ pub struct Small64 {
     packets: u64,
     made: u64,
     start: Timestamp,
+    gap: i64,
+    has_data: bool,
 }
 
 /// Nanoseconds from packet to packet: 5 million a second, so that all packets of a flow lie within
 /// the time that any analyser waits for an answer to a SYN, and each flow is one record.
 const GAP: i64 = 200;
+
+/// The same for a flood, whose flows last five times as long.
+const FLOOD_GAP: i64 = 1_000;
+
+/// What stands in each SYN of a flood.
+const FLOOD_DATA: &[u8; 6] = b"GET /\n";
 
 impl Small64 {
     /// `packets` frames over `flows` flows (at most 2^24, so that each has an address of its own), from `start`.
@@ -29,7 +37,15 @@ impl Small64 {
     pub const fn new(seed: u64, packets: u64, flows: u64, start: Timestamp) -> Self {
         let flows = if flows == 0 { 1 } else { flows };
         let flows = if flows > 1 << 24 { 1 << 24 } else { flows };
-        Self { seed, flows, order: Shuffle::new(seed, packets), packets, made: 0, start }
+        let order = Shuffle::new(seed, packets);
+        Self { seed, flows, order, packets, made: 0, start, gap: GAP, has_data: false }
+    }
+
+    /// The same with data in each SYN, as floods have it that are to cost their target more, and with flows that
+    /// last for longer.
+    #[must_use]
+    pub const fn flood(seed: u64, packets: u64, flows: u64, start: Timestamp) -> Self {
+        Self { gap: FLOOD_GAP, has_data: true, ..Self::new(seed, packets, flows, start) }
     }
 
     /// Writes the next frame; `None` after the last.
@@ -38,20 +54,20 @@ impl Small64 {
             return None;
         }
         let place = self.order.at(self.made);
-        let timestamp = self.start.offset((self.made as i64).saturating_mul(GAP));
+        let timestamp = self.start.offset((self.made as i64).saturating_mul(self.gap));
         self.made += 1;
-        fill(frame, self.seed, place % self.flows, place / self.flows);
+        fill(frame, self.seed, place % self.flows, place / self.flows, self.has_data);
         Some(timestamp)
     }
 }
 
-/// The frame of a flow; `turn` numbers its packets.
-fn fill(frame: &mut [u8; FRAME_LEN], seed: u64, flow: u64, turn: u64) {
+/// The frame of a flow; `turn` numbers its packets, and `has_data` tells whether its SYN has data.
+fn fill(frame: &mut [u8; FRAME_LEN], seed: u64, flow: u64, turn: u64, has_data: bool) {
     let noise = mix(seed ^ mix(flow));
     let udp = flow.is_multiple_of(2);
     *frame = [0; FRAME_LEN];
     frame[..14].copy_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0]);
-    let ip_len: u16 = if udp { 50 } else { 48 };
+    let ip_len: u16 = if udp || has_data { 50 } else { 48 };
     let [.., a, b, c] = (flow as u32).to_be_bytes();
     let [d, e, ..] = noise.to_be_bytes();
     let protocol = if udp { 17 } else { 6 };
@@ -93,9 +109,16 @@ fn fill(frame: &mut [u8; FRAME_LEN], seed: u64, flow: u64, turn: u64) {
     } else {
         frame[36..38].copy_from_slice(&80u16.to_be_bytes());
         frame[38..42].copy_from_slice(&((noise >> 16) as u32).to_be_bytes());
-        // Data offset 7, SYN, window 64240; MSS 1460, one NOP, window scale 7.
-        frame[46..50].copy_from_slice(&[0x70, 0x02, 0xfa, 0xf0]);
-        frame[54..62].copy_from_slice(&[2, 4, 5, 180, 1, 3, 3, 7]);
+        if has_data {
+            // Data offset 6, SYN, window 64240; MSS 1460.
+            frame[46..50].copy_from_slice(&[0x60, 0x02, 0xfa, 0xf0]);
+            frame[54..58].copy_from_slice(&[2, 4, 5, 180]);
+            frame[58..64].copy_from_slice(FLOOD_DATA);
+        } else {
+            // Data offset 7, SYN, window 64240; MSS 1460, one NOP, window scale 7.
+            frame[46..50].copy_from_slice(&[0x70, 0x02, 0xfa, 0xf0]);
+            frame[54..62].copy_from_slice(&[2, 4, 5, 180, 1, 3, 3, 7]);
+        }
         50
     };
     let [source, destination] = [[10, a, b, c], [198, 18, d, e]].map(Address::from_v4);
@@ -125,7 +148,12 @@ mod tests {
 
     #[test]
     fn every_flow_has_its_share_and_checksums_are_right() {
-        let mut workload = Small64::new(3, 5000, 500, Timestamp::from_nanos(7));
+        for make in [Small64::new, Small64::flood] {
+            check_flows(make(3, 5000, 500, Timestamp::from_nanos(7)));
+        }
+    }
+
+    fn check_flows(mut workload: Small64) {
         let mut frame = [0; FRAME_LEN];
         let (mut flows, mut last, mut udp) = (BTreeMap::new(), Timestamp::MIN, 0);
         while let Some(timestamp) = workload.next_frame(&mut frame) {
