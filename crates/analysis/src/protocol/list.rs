@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::num::NonZeroU8;
+use std::sync::LazyLock;
 
 use super::Protocol;
 
@@ -64,6 +65,14 @@ impl ProtocolId {
     }
 }
 
+/// The UDP ports of all protocols in ascending order, each of which is of one.
+static UDP_PORTS: LazyLock<Vec<(u16, ProtocolId)>> = LazyLock::new(|| {
+    let of_each = |id: ProtocolId| id.protocol().udp_ports().iter().map(move |&port| (port, id));
+    let mut ports: Vec<_> = ProtocolId::all().flat_map(of_each).collect();
+    ports.sort_unstable_by_key(|&(port, _)| port);
+    ports
+});
+
 /// Some of the protocols.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ProtocolSet(u64);
@@ -103,7 +112,8 @@ impl ProtocolSet {
     /// The protocol whose servers use this UDP port.
     #[must_use]
     pub fn of_udp_port(self, port: u16) -> Option<ProtocolId> {
-        self.iter().find(|id| id.protocol().udp_ports().contains(&port))
+        let at = UDP_PORTS.binary_search_by_key(&port, |&(port, _)| port).ok()?;
+        UDP_PORTS.get(at).map(|&(_, id)| id).filter(|&id| self.has(id))
     }
 
     /// The protocol that a datagram without a known port is of, by its content.
@@ -186,6 +196,17 @@ mod tests {
                 assert_eq!(tcp, None, "{} and {}", protocol.name(), other.name());
             }
         }
+    }
+
+    #[test]
+    fn every_port_tells_its_protocol() {
+        for id in ProtocolId::all() {
+            for &port in id.protocol().udp_ports() {
+                assert_eq!(ProtocolSet::ALL.of_udp_port(port), Some(id), "{port}");
+                assert_eq!(ProtocolSet::NONE.of_udp_port(port), None, "{port}");
+            }
+        }
+        assert_eq!(ProtocolSet::ALL.of_udp_port(0), None);
     }
 
     #[test]
