@@ -42,7 +42,7 @@ use series::{IntervalRtt, RttSeries};
 
 /// The metrics of a connection. The bulk is made only once a connection shows more than a single
 /// kind of opening segment, so that a flood of SYNs does not pay for it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metrics {
     /// When the first segment was sent last, as far as that was seen.
     begun: Timestamp,
@@ -174,6 +174,10 @@ impl Metrics {
     ) {
         if let Some(full) = &mut self.full {
             let direction = &mut full.directions[side & 1];
+            if !direction.has_begun() {
+                // There is nothing before it that lies apart from it.
+                return;
+            }
             let unseen = i64::from(delta(number, direction.next()));
             full.ledger.renumber(side, [position - unseen, position], time);
             direction.set(bit::OPEN_GAPS, true);
@@ -232,7 +236,7 @@ impl Metrics {
 
 /// The metrics of a connection of which more than its opening was seen. What is in a box comes first, beside what
 /// every segment of the originator touches.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct TcpMetrics {
     /// Round-trip times by interval, where they are wanted and there are any.

@@ -119,3 +119,20 @@ fn what_was_sent_again_is_not_timed() {
     assert_eq!(tap.classes(O), [1, 0, 0, 0]);
     assert_eq!(tap.of(O).unique_bytes(), 100);
 }
+
+/// Of a side whose first numbers come behind others that both sides disowned, nothing is missing before them.
+#[test]
+fn a_side_that_is_renumbered_before_it_begins_is_timed_behind_a_copy() {
+    let mut tap = Tap::new();
+    tap.see(0, R, ACK, 1, 900_000, 0);
+    tap.see(0, R, ACK, 1, 1_000_000, 0);
+    let number = tap.start[O].wrapping_add(1_000_000);
+    tap.metrics.renumber(O, number, 1_000_000, Timestamp::from_nanos(0));
+    tap.see(MS, O, ACK, 1_000_000, 1, 100);
+    tap.see(300 * MS, O, ACK, 1_000_000, 1, 100);
+    tap.see(310 * MS, R, ACK, 1, 1_000_100, 0);
+    tap.see(400 * MS, O, ACK, 1_000_100, 1, 100);
+    tap.see(420 * MS, R, ACK, 1, 1_000_200, 0);
+    let rtt = tap.of(O).rtt;
+    assert_eq!((rtt.count, rtt.min), (1, 20_000_000));
+}
