@@ -3,10 +3,10 @@
 /// Letters in the order in which things first happened; capitals for the originator.
 ///
 /// Fourteen letters, more than almost every connection has, need no allocation.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Letters(Storage);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum Storage {
     Inline {
         len: u8,
@@ -115,7 +115,7 @@ impl Letters {
 }
 
 /// Tells the 1st, 10th, 100th … time of something, which is when Zeek adds a letter for it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Scaled(u32);
 
 impl Scaled {

@@ -55,7 +55,7 @@ use tcp::metrics::first::First;
 use wheel::Armed;
 
 /// What one side of a flow sent.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SentTotals {
     /// Packets; a datagram put together from fragments is one.
     pub packets: u64,

@@ -23,7 +23,7 @@ impl RevealedGaps {
 }
 
 /// Which bytes of one direction were seen, by the rules by which Zeek counts `missed_bytes`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Assembler {
     /// What was seen. A hole that is acknowledged is given up, and none any more.
     seen: Coverage<()>,
@@ -111,6 +111,12 @@ impl Assembler {
             return RevealedGaps::default();
         }
         self.insert_beyond(low, high, limit)
+    }
+
+    /// Notes that the next positions up to `high` were seen, where nothing is missing before them.
+    #[inline]
+    pub(super) fn extend(&mut self, high: u64) {
+        self.seen.extend(signed(high));
     }
 
     #[cold]

@@ -19,7 +19,7 @@ use crate::limits::Limits;
 const MAX_ANSWERS: usize = 4;
 
 /// What is claimed of a connection besides what it is.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Contest {
     /// Answers to a SYN with other numbers than the first.
     answers: Vec<Claimed>,
@@ -35,7 +35,7 @@ pub(super) struct Contest {
 }
 
 /// A SYN that nothing has answered yet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unanswered {
     /// The segment, with its repetitions.
     pub first: First,
@@ -44,7 +44,7 @@ pub struct Unanswered {
 }
 
 /// A SYN or its answer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Claimed {
     /// The segment that may begin another connection.
     pub first: First,

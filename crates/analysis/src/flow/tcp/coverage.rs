@@ -43,7 +43,7 @@ impl<T: Copy> Hole<T> {
 /// The holes of one direction.
 ///
 /// Invariants: the holes are sorted, not empty, do not overlap, and end at the top or below it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Coverage<T> {
     /// Up to where something was seen, or skipped.
     top: i64,

@@ -33,7 +33,7 @@ impl State {
 }
 
 /// One side: state, sequence numbers of what it sends, acknowledgements of what it sent.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TcpEndpoint {
     /// The state of this side.
     pub state: State,

@@ -21,7 +21,7 @@ use crate::limits::Limits;
 const DOUBLED: u64 = 3_000_000;
 
 /// An acknowledgement of what was not seen.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Claim {
     number: u32,
     /// The segment that says so.
@@ -42,7 +42,7 @@ struct Claim {
 }
 
 /// What is claimed of originator and responder.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Hearsay {
     claims: [Option<Claim>; 2],
     /// What the last segment took back.

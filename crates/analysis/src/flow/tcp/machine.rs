@@ -20,13 +20,13 @@ use crate::weird::Weirds;
 
 /// Zeek's letters are noted once for each of these kinds; the responder's are 16 bits further up.
 pub(super) mod kind {
-    pub(super) const SYN: u32 = 0x1;
-    pub(super) const FIN: u32 = 0x2;
-    pub(super) const RST: u32 = 0x4;
-    pub(super) const FIN_RST: u32 = 0x8;
-    pub(super) const DATA: u32 = 0x10;
-    pub(super) const ACK: u32 = 0x20;
-    pub(super) const MULTI: u32 = 0x40;
+    pub(in super::super) const SYN: u32 = 0x1;
+    pub(in super::super) const FIN: u32 = 0x2;
+    pub(in super::super) const RST: u32 = 0x4;
+    pub(in super::super) const FIN_RST: u32 = 0x8;
+    pub(in super::super) const DATA: u32 = 0x10;
+    pub(in super::super) const ACK: u32 = 0x20;
+    pub(in super::super) const MULTI: u32 = 0x40;
     /// Urgent data, which has no letter.
     pub(in super::super) const URGENT: u32 = 0x80;
 }
@@ -50,7 +50,7 @@ pub struct SegmentContext<'a> {
 }
 
 /// What a segment amounted to.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentOutcome {
     /// Whether originator and responder changed places.
     pub is_flipped: bool,
@@ -77,7 +77,7 @@ pub(super) struct Close {
 }
 
 /// Both sides of a connection and when it will be over. Times that are not set are the latest.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[repr(C)]
 pub struct TcpConnection {
     /// Which sides have sent something: bit 0 the originator, bit 1 the responder.
@@ -172,6 +172,25 @@ impl TcpConnection {
         segment: &Segment<'_>,
         context: &mut SegmentContext<'_>,
     ) -> SegmentOutcome {
+        match self.predict(segment, context.limits) {
+            Some(predicted) => {
+                #[cfg(debug_assertions)]
+                let whole = self.take_in_full_beside(segment, context);
+                let outcome = self.take_predicted(segment, predicted, context);
+                #[cfg(debug_assertions)]
+                whole.assert_same(self, &outcome, context);
+                outcome
+            }
+            None => self.take_in_full(segment, context),
+        }
+    }
+
+    /// Takes any segment.
+    pub(super) fn take_in_full(
+        &mut self,
+        segment: &Segment<'_>,
+        context: &mut SegmentContext<'_>,
+    ) -> SegmentOutcome {
         if let Some(refused) = self.refuse(segment, context) {
             return refused;
         }
@@ -249,7 +268,7 @@ impl TcpConnection {
 
     /// What a segment amounted to that was taken, and whose data stands at a position, or in no stream.
     #[inline]
-    fn outcome(
+    pub(super) fn outcome(
         &self,
         observed: &Observed<'_>,
         position: Option<u64>,
@@ -269,7 +288,7 @@ impl TcpConnection {
 
     /// Takes a segment into the metrics of the connection.
     #[inline]
-    fn measure(&mut self, observed: &Observed<'_>, context: &mut SegmentContext<'_>) {
+    pub(super) fn measure(&mut self, observed: &Observed<'_>, context: &mut SegmentContext<'_>) {
         if self.unwatched {
             self.metrics.take(observed);
         } else {

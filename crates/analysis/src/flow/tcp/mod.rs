@@ -12,6 +12,7 @@
 //! | [`endpoint`] | one side |
 //! | `hearsay` | acknowledgements of what nobody saw |
 //! | [`machine`] | a segment's way through the connection |
+//! | `predict` | the short way of the segment that is awaited |
 //! | `delivery` | what of the streams was seen, and when they are complete |
 //! | `lifetime` | from an opening to a deadline |
 //! | `numbers` | how far both sides have come |
@@ -34,6 +35,7 @@ pub mod machine;
 pub mod metrics;
 mod numbers;
 pub mod observed;
+mod predict;
 mod refusal;
 pub mod segment;
 pub mod sequence;

@@ -44,7 +44,7 @@ pub(super) struct Refusal {
 }
 
 /// What was told of segments that were not taken, by sender: a bit for each [`Oddness`].
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Refused([u16; 2]);
 
 impl Refused {

@@ -12,7 +12,7 @@ use crate::log::gaps::{Cause, Ended, Missing};
 pub(super) type Hole = coverage::Hole<Evidence>;
 
 /// What is known of a hole.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Evidence {
     /// The segment or acknowledgement that skipped it.
     pub(super) revealed: Revealed,
@@ -44,7 +44,7 @@ impl Evidence {
 }
 
 /// When the receiver showed that it lacks something.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Shown {
     pub(super) since: Timestamp,
     /// When it last did.
@@ -63,7 +63,7 @@ impl Shown {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Lacking {
     pub(super) low: i64,
     /// Where the receiver has data again, if it told.
@@ -79,7 +79,7 @@ pub(super) struct Lacking {
 }
 
 /// What filled holes last, and when.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Fills([Option<(i64, i64, Timestamp)>; 4]);
 
 impl Fills {

@@ -113,11 +113,11 @@ pub struct Unseen {
 }
 
 /// The losses of a connection, if it has any.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ledger(Option<Box<Losses>>);
 
 /// The losses of a connection.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Losses {
     /// What originator and responder sent.
     pub(super) streams: [StreamLosses; 2],

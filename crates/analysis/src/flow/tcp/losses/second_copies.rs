@@ -34,7 +34,7 @@ impl Report {
 }
 
 /// Data that was sent again: a second copy of what the receiver seemed to lack, or what filled a hole.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct SecondCopy {
     low: i64,
     high: i64,

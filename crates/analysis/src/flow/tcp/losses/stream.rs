@@ -20,7 +20,7 @@ use crate::log::gaps::{Cause, Ended, Missing};
 const REMEMBERED: usize = 8;
 
 /// What is known of one direction's losses.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct StreamLosses {
     /// Numbers that were skipped and not seen since.
     pub(super) coverage: Coverage<Evidence>,

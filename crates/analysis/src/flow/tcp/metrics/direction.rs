@@ -14,7 +14,7 @@ use crate::flow::tcp::observed::{Observed, elapsed};
 use crate::flow::tcp::sequence::{MAX_WINDOW, delta};
 
 /// Events that are rare in a healthy connection.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counts {
     /// Retransmissions without other sign of a loss than time: the retransmission timer.
     pub retransmitted_timeout: u32,
@@ -47,7 +47,7 @@ pub struct Counts {
 }
 
 /// One direction. What a segment in order touches comes first.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct Direction {
     /// One past the highest sequence number sent.

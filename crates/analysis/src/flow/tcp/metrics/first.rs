@@ -7,7 +7,7 @@ use crate::flow::tcp::observed::Observed;
 use crate::flow::tcp::segment::Segment;
 
 /// The first segment, which has no payload, and how often it came again.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct First {
     sequence: u32,
     acknowledgement: u32,

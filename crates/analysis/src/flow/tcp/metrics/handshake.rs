@@ -56,7 +56,7 @@ enum HandshakeStep {
 }
 
 /// From a segment to its answer: from the tap to a host and back.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Part {
     /// From when the segment was sent last, which is the least that it can have been; nanoseconds.
     least: u64,
@@ -80,7 +80,7 @@ impl Part {
 }
 
 /// SYN, SYN-ACK and ACK, and the times between them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Handshake {
     step: HandshakeStep,
     /// Index of the side that sent the SYN.

@@ -3,7 +3,7 @@
 
 /// The latest identification and which of those before it were seen, as IPsec keeps its numbers (RFC
 /// 4303, 3.4.3).
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Identifications {
     /// Bit `n` stands for the number `n` below the latest.
     seen: u64,

@@ -8,7 +8,7 @@ use crate::flow::tcp::observed::elapsed;
 use crate::flow::tcp::sequence::delta;
 
 /// Two marks in the stream, the later one last; one that was not made is as old as can be.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Marks {
     next: [u32; 2],
     at: [Timestamp; 2],

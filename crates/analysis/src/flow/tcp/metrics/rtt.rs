@@ -1,7 +1,7 @@
 //! Round-trip times: sums from which mean and deviation follow, extremes, and jitter.
 
 /// The samples of one direction, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RttStatistics {
     /// Number of samples.
     pub count: u32,
@@ -64,7 +64,7 @@ impl RttStatistics {
 
 /// Smoothed difference of consecutive samples, as RFC 3550, 6.4.1 and A.8 have it: each step takes
 /// a sixteenth of what the new difference deviates by.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Jitter {
     /// The last sample, plus one; 0 before the first.
     last: u64,

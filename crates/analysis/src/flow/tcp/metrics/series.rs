@@ -24,7 +24,7 @@ pub struct IntervalRtt {
 }
 
 /// The interval in progress.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RttSeries {
     start: i64,
     samples: u32,
