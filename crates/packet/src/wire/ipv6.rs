@@ -73,7 +73,7 @@ impl<'a> Ipv6View<'a> {
 
     #[inline]
     fn address<const AT: usize>(self) -> [u8; 16] {
-        core::array::from_fn(|i| self.0[AT + i])
+        self.0[AT..].first_chunk().copied().unwrap_or_default()
     }
 }
 
