@@ -97,11 +97,12 @@ impl Talkers {
         self.address(originator.address, &Traffic { sent, received, flows: 1 });
         self.address(responder.address, &Traffic { sent: received, received: sent, flows: 1 });
         let bytes = sent.saturating_add(received);
-        if self.connections.last().is_none_or(|last| bytes >= last.bytes)
-            || self.connections.len() < CONNECTIONS
-        {
+        let uid = flow.uid();
+        let is_behind = |last: &Connection| last.rank() < (core::cmp::Reverse(bytes), uid);
+        let is_full = self.connections.len() >= CONNECTIONS;
+        if !is_full || !self.connections.last().is_some_and(is_behind) {
             self.connection(Connection {
-                uid: flow.uid(),
+                uid,
                 originator,
                 responder,
                 proto: proto(flow.key.protocol),
