@@ -103,6 +103,12 @@ impl FlowTable {
         self.len -= 1;
     }
 
+    /// Forgets how flows are found, since no packet will ask for one any more. They stay at their places, and end
+    /// without a look at what is far from them.
+    pub fn forget_keys(&mut self) {
+        self.index = Index::default();
+    }
+
     /// The flows with their places, in the order of their places.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Flow)> {
         (0_u32..).zip(self.chunks.iter().flatten()).filter(|(_, flow)| flow.is_alive)

@@ -143,6 +143,7 @@ impl FlowTracker {
             let deadline = flow.deadline(&limits);
             self.expire(place, deadline, observer);
         }
+        self.table.forget_keys();
         self.remaining = vec![Vec::new(); FINISH_STEPS as usize];
         for (place, flow) in self.table.iter() {
             let upper = (flow.name_bits() >> 32) as u64;
