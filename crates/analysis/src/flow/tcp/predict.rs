@@ -62,11 +62,12 @@ impl TcpConnection {
     #[inline]
     pub(super) fn predict(&self, segment: &Segment<'_>, limits: &Limits) -> Option<Predicted> {
         let tcp = segment.tcp;
+        if tcp.flags.0 & !TcpFlags::PSH.0 != TcpFlags::ACK.0 {
+            return None;
+        }
         let from = segment.from & 1;
         let (sender, receiver) = (&self.ends[from], &self.ends[1 - from]);
-        let is_plain = tcp.flags.0 & !TcpFlags::PSH.0 == TcpFlags::ACK.0
-            && tcp.payload_captured == tcp.payload_len
-            && !segment.is_damaged;
+        let is_whole = tcp.payload_captured == tcp.payload_len && !segment.is_damaged;
         let is_steady = self.seen == 3
             && !self.partial
             && !self.unwatched
@@ -78,7 +79,7 @@ impl TcpConnection {
             && tcp.acknowledgement != 0
             && delta(tcp.acknowledgement, receiver.acknowledged.number) >= 0
             && delta(tcp.acknowledgement, receiver.last.number) <= 0;
-        if !(is_plain && is_steady && is_next && sender.keeps_window(segment)) {
+        if !(is_whole && is_steady && is_next && sender.keeps_window(segment)) {
             return None;
         }
         let (position, is_before) = sender.last.relative(tcp.sequence, sender.start);
