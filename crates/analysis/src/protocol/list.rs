@@ -73,6 +73,17 @@ static UDP_PORTS: LazyLock<Vec<(u16, ProtocolId)>> = LazyLock::new(|| {
     ports
 });
 
+/// By first byte, the set of the protocols whose datagrams may begin with it.
+static DATAGRAM_HEADS: LazyLock<[u64; 256]> = LazyLock::new(|| {
+    let mut heads = [0; 256];
+    for id in ProtocolId::all() {
+        for byte in id.protocol().datagram_heads().iter().cloned().flatten() {
+            heads[usize::from(byte)] |= ProtocolSet::NONE.with(id).0;
+        }
+    }
+    heads
+});
+
 /// Some of the protocols.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ProtocolSet(u64);
@@ -106,7 +117,13 @@ impl ProtocolSet {
 
     /// Its protocols, in the order of [`PROTOCOLS`].
     pub fn iter(self) -> impl Iterator<Item = ProtocolId> + Clone {
-        ProtocolId::all().filter(move |&id| self.has(id))
+        let count = u32::try_from(PROTOCOLS.len()).unwrap_or(u64::BITS);
+        let mut left = self.0 & (u64::MAX >> (u64::BITS - count));
+        core::iter::from_fn(move || {
+            let place = u8::try_from(left.trailing_zeros()).ok()?;
+            left &= left.wrapping_sub(1);
+            NonZeroU8::new(place + 1).filter(|_| u32::from(place) < u64::BITS).map(ProtocolId)
+        })
     }
 
     /// The protocol whose servers use this UDP port.
@@ -119,7 +136,11 @@ impl ProtocolSet {
     /// The protocol that a datagram without a known port is of, by its content.
     #[must_use]
     pub fn of_datagram(self, payload: &[u8]) -> Option<ProtocolId> {
-        self.iter().find(|id| id.protocol().detect_datagram(payload))
+        let candidates = Self(DATAGRAM_HEADS[usize::from(*payload.first()?)] & self.0);
+        if candidates.is_empty() {
+            return None;
+        }
+        candidates.iter().find(|id| id.protocol().detect_datagram(payload))
     }
 }
 

@@ -72,6 +72,7 @@ pub use session::{
     SessionContext, SideEnd, Successor,
 };
 
+use core::ops::RangeInclusive;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -118,6 +119,11 @@ pub trait Protocol: Sync {
     /// Whether the port alone tells that datagrams are of this protocol, be it behind one that is not.
     fn is_known_by_port(&self) -> bool {
         false
+    }
+
+    /// First bytes of the datagrams that [`Self::detect_datagram`] may know, which is asked of no others.
+    fn datagram_heads(&self) -> &'static [RangeInclusive<u8>] {
+        &[]
     }
 
     /// Whether a datagram on any port is surely of this protocol.

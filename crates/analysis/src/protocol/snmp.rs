@@ -1,6 +1,8 @@
 //! SNMP: versions 1 (RFC 1157) and 2c (RFC 1901, RFC 3416), and of version 3 (RFC 3412) what is not encrypted, with
 //! the user's name (RFC 3414). One row tells of all messages of a flow, as in Zeek.
 
+use core::ops::RangeInclusive;
+
 use netsniff_packet::Timestamp;
 
 use super::der::{Element, Elements, INTEGER, OBJECT, OCTET_STRING, SEQUENCE, context, unsigned};
@@ -99,6 +101,10 @@ impl Protocol for Snmp {
 
     fn is_known_by_port(&self) -> bool {
         true
+    }
+
+    fn datagram_heads(&self) -> &'static [RangeInclusive<u8>] {
+        &[SEQUENCE..=SEQUENCE]
     }
 
     /// A message has so many tags and lengths that agree that nothing else is one.

@@ -1,6 +1,7 @@
 //! Syslog over UDP: RFC 5424 and RFC 3164, carried as RFC 5426 has it. A datagram is a message; what follows
 //! its priority is told as it is.
 
+use core::ops::RangeInclusive;
 use core::str;
 use std::borrow::Cow;
 
@@ -68,6 +69,10 @@ impl Protocol for Syslog {
 
     fn udp_ports(&self) -> &'static [u16] {
         &[PORT]
+    }
+
+    fn datagram_heads(&self) -> &'static [RangeInclusive<u8>] {
+        &[b'<'..=b'<']
     }
 
     /// A priority is short and of a form of its own. Text follows it, be it cut.

@@ -32,6 +32,7 @@ mod update;
 
 pub use resolution::Resolution;
 
+use core::ops::RangeInclusive;
 use core::time::Duration;
 
 use super::{
@@ -101,6 +102,10 @@ impl Protocol for Dns {
 
     fn is_datagram_alone(&self) -> bool {
         true
+    }
+
+    fn datagram_heads(&self) -> &'static [RangeInclusive<u8>] {
+        &[0..=u8::MAX]
     }
 
     fn detect_datagram(&self, payload: &[u8]) -> bool {

@@ -9,6 +9,8 @@
 mod fragments;
 mod session;
 
+use core::ops::RangeInclusive;
+
 use super::Protocol;
 use super::session::{Session, SessionContext};
 use super::tls::names::{DTLS10, DTLS12};
@@ -38,6 +40,10 @@ impl Protocol for Dtls {
 
     fn logs(&self) -> &'static [&'static LogType] {
         &[SSL, X509, OCSP, file::FILES]
+    }
+
+    fn datagram_heads(&self) -> &'static [RangeInclusive<u8>] {
+        &[HANDSHAKE..=HANDSHAKE]
     }
 
     /// A ClientHello, as Zeek's `dpd.sig` finds it.

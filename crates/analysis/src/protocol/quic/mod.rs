@@ -17,6 +17,8 @@ mod protection;
 mod session;
 mod version;
 
+use core::ops::RangeInclusive;
+
 use super::Protocol;
 use super::session::{Session, SessionContext};
 use super::tls;
@@ -49,6 +51,10 @@ impl Protocol for Quic {
 
     fn logs(&self) -> &'static [&'static LogType] {
         &[log::Quic::LOG, tls::SSL]
+    }
+
+    fn datagram_heads(&self) -> &'static [RangeInclusive<u8>] {
+        &[LONG..=u8::MAX]
     }
 
     /// A packet with a long header of a known version; one that begins a connection in a version that
