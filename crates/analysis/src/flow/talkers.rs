@@ -97,12 +97,11 @@ impl Talkers {
         self.address(originator.address, &Traffic { sent, received, flows: 1 });
         self.address(responder.address, &Traffic { sent: received, received: sent, flows: 1 });
         let bytes = sent.saturating_add(received);
-        let uid = flow.uid();
-        let is_behind = |last: &Connection| last.rank() < (core::cmp::Reverse(bytes), uid);
-        let is_full = self.connections.len() >= CONNECTIONS;
-        if !is_full || !self.connections.last().is_some_and(is_behind) {
+        let is_first =
+            |last: &Connection| bytes > last.bytes || bytes == last.bytes && flow.uid() < last.uid;
+        if self.connections.len() < CONNECTIONS || self.connections.last().is_some_and(is_first) {
             self.connection(Connection {
-                uid,
+                uid: flow.uid(),
                 originator,
                 responder,
                 proto: proto(flow.key.protocol),
