@@ -22,11 +22,41 @@ pub enum AppLayer {
     #[default]
     Silence,
     /// Datagrams, in a protocol.
-    Datagrams(ProtocolId, Box<dyn Session>),
+    Datagrams(DatagramTalk),
     /// The two streams of a TCP connection.
     Streams(Box<Streams>),
     /// Nothing that is of interest any more.
     Over,
+}
+
+/// What is said in datagrams.
+#[derive(Debug)]
+pub struct DatagramTalk {
+    /// Bytes that the session held when they were last counted.
+    counted: u32,
+    /// The protocol.
+    pub id: ProtocolId,
+    /// What was said.
+    pub session: Box<dyn Session>,
+}
+
+impl DatagramTalk {
+    /// Nothing said so far, in a session of a protocol.
+    #[must_use]
+    pub fn new(id: ProtocolId, session: Box<dyn Session>) -> Self {
+        Self { counted: 0, id, session }
+    }
+
+    /// Counts what the session holds: after each datagram.
+    pub fn recount(&mut self) {
+        self.counted = u32::try_from(self.session.heap_bytes()).unwrap_or(u32::MAX);
+    }
+
+    /// Bytes that the session held when [`Self::recount`] was last called.
+    #[must_use]
+    pub const fn heap_bytes(&self) -> usize {
+        self.counted as usize
+    }
 }
 
 impl Attached {
@@ -35,7 +65,7 @@ impl Attached {
     pub fn heap_bytes(&self) -> usize {
         let talk = match &self.talk {
             AppLayer::Silence | AppLayer::Over => 0,
-            AppLayer::Datagrams(_, session) => session.heap_bytes(),
+            AppLayer::Datagrams(talk) => talk.heap_bytes(),
             AppLayer::Streams(streams) => size_of::<Streams>() + streams.heap_bytes(),
         };
         size_of::<Self>() + self.parents.as_ref().map_or(0, Parents::heap_bytes) + talk

@@ -48,7 +48,7 @@ use crate::key::{self, FlowKey, Side};
 use crate::limits::Limits;
 use crate::protocol::{ProtocolId, Services};
 use crate::uid::Uid;
-use attached::{AppLayer, Attached};
+use attached::{AppLayer, Attached, DatagramTalk};
 use history::{History, Letters};
 use tcp::TcpConnection;
 use tcp::metrics::first::First;
@@ -241,7 +241,7 @@ impl Flow {
         let mut services = Services::default();
         let Some(attached) = &self.attached else { return services };
         match &attached.talk {
-            AppLayer::Datagrams(_, session) => {
+            AppLayer::Datagrams(DatagramTalk { session, .. }) => {
                 if let Some(id) = self.protocol.filter(|_| !self.contradicted)
                     && session.is_confirmed()
                 {

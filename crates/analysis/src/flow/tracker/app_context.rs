@@ -9,7 +9,7 @@ use netsniff_packet::{Address, Timestamp};
 use super::update::is_interactive;
 use super::{FlowTracker, Lookup};
 use crate::file::HashKinds;
-use crate::flow::attached::{AppLayer, Attached};
+use crate::flow::attached::{AppLayer, Attached, DatagramTalk};
 use crate::flow::expectations::{Expectations, Route};
 use crate::flow::history::UNKNOWN;
 use crate::flow::streams::{SegmentPayload, StreamContext, StreamSegment, Streams};
@@ -171,16 +171,18 @@ impl FlowTracker {
         let context = self.talking.context(flow, &self.limits);
         let talk = &mut flow.attached.get_or_insert_default().talk;
         if matches!(talk, AppLayer::Silence) {
-            *talk = AppLayer::Datagrams(protocol, protocol.protocol().session(&context));
+            let session = protocol.protocol().session(&context);
+            *talk = AppLayer::Datagrams(DatagramTalk::new(protocol, session));
         }
-        if let AppLayer::Datagrams(id, session) = talk {
-            let id = *id;
+        if let AppLayer::Datagrams(said) = talk {
+            let (id, session) = (said.id, &mut said.session);
             // Where each stands alone, one that contradicts takes back nothing of what was read before.
             let is_safe = id.protocol().is_datagram_alone() && session.is_confirmed();
             let mut verdict = DatagramVerdict::Fits;
             let is_well = contain(id, session, &mut self.findings, |session, found| {
                 verdict = session.datagram(datagram, found);
             });
+            said.recount();
             if !is_well {
                 *talk = AppLayer::Over;
             }
@@ -284,7 +286,7 @@ impl FlowTracker {
         let Some(attached) = &mut flow.attached else { return };
         match &mut attached.talk {
             AppLayer::Silence | AppLayer::Over => {}
-            AppLayer::Datagrams(id, session) => {
+            AppLayer::Datagrams(DatagramTalk { id, session, .. }) => {
                 contain(*id, session, &mut self.findings, |session, found| session.end(found));
             }
             AppLayer::Streams(streams) => {
