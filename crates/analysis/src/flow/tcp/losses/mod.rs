@@ -307,7 +307,7 @@ impl Ledger {
             at: seen.time,
             acknowledged: place.acknowledged,
             stamps: seen.tcp.options.timestamps,
-            is_numbered: seen.identification != 0,
+            identification: seen.identification,
         };
         losses.streams[1 - (seen.from & 1)].came_twice(&report, wait, place.limits);
     }

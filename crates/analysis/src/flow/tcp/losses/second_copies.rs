@@ -22,8 +22,8 @@ pub(super) struct Report {
     /// What the segment acknowledges that says so, and its time stamps.
     pub(super) acknowledged: i64,
     pub(super) stamps: Option<(u32, u32)>,
-    /// Whether IP numbers its packet.
-    pub(super) is_numbered: bool,
+    /// The low 16 bits of the IP identification of its packet; 0 where there is none.
+    pub(super) identification: u16,
 }
 
 impl Report {
@@ -414,11 +414,8 @@ impl StreamLosses {
     }
 
     /// Whether a report may be an earlier one once more, which proves nothing of another copy: the network
-    /// doubles packets, and where they have no number nobody tells the second.
+    /// doubles packets, and a second one that comes late is known by nothing but what it says.
     fn is_told_again(&mut self, report: &Report, limits: &Limits) -> bool {
-        if report.is_numbered {
-            return false;
-        }
         if self.reports.iter().any(|known| known.may_be(report)) {
             return true;
         }

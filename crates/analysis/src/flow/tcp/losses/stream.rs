@@ -29,7 +29,7 @@ pub struct StreamLosses {
     pub(super) gaps: Vec<StreamGap>,
     /// Copies that the receiver cannot have needed, whose reports must not be taken for others'.
     pub(super) unneeded: Vec<(i64, i64)>,
-    /// What the receiver said to have come to it twice, with packets that have no number.
+    /// What the receiver said to have come to it twice.
     pub(super) reports: Vec<Report>,
     /// Copies of what the receiver seemed to lack, which are not acknowledged yet.
     pub(super) copies: Vec<SecondCopy>,
