@@ -419,6 +419,7 @@ impl StreamLosses {
         if self.reports.iter().any(|known| known.may_be(report)) {
             return true;
         }
+        self.reports.retain(|known| !is_past(known.at, report.at, REORDER));
         if self.reports.len() >= limits.open_gaps.max(1) {
             self.reports.remove(0);
         }
