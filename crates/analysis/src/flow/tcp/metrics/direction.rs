@@ -379,8 +379,10 @@ impl Direction {
         }
         if tcp.payload_len > 0 {
             self.start_timing(seen);
-            let repair = handshake.repair(seen.from, &self.rtt, &peer.rtt);
-            self.marks.note(begin, seen.time, &repair);
+            if self.marks.may_be_due(seen.time) {
+                let repair = handshake.repair(seen.from, &self.rtt, &peer.rtt);
+                self.marks.note(begin, seen.time, &repair);
+            }
         }
     }
 

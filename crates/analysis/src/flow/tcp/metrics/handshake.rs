@@ -11,7 +11,7 @@ use crate::flow::tcp::sequence;
 
 /// A hole that is filled within this time was reordering, where no RTT is known; as Wireshark has
 /// it, `tcp.analysis.out_of_order`.
-const REORDER: u64 = 3_000_000;
+pub(super) const REORDER: u64 = 3_000_000;
 
 /// How long after evidence of a loss a retransmission may follow for that reason, besides one RTT;
 /// Wireshark's limit for fast retransmissions.

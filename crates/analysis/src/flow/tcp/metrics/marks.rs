@@ -3,6 +3,7 @@
 
 use netsniff_packet::Timestamp;
 
+use super::handshake::REORDER;
 use crate::flow::tcp::losses::Repair;
 use crate::flow::tcp::observed::elapsed;
 use crate::flow::tcp::sequence::delta;
@@ -21,6 +22,12 @@ impl Default for Marks {
 }
 
 impl Marks {
+    /// Whether the last mark is so old that another one may be made, however soon data can be sent again.
+    #[inline]
+    pub(super) fn may_be_due(&self, time: Timestamp) -> bool {
+        elapsed(self.at[1], time).is_none_or(|age| age >= REORDER / 2)
+    }
+
     /// Notes that data beyond `sequence` is sent, of which nothing was seen before.
     #[inline]
     pub fn note(&mut self, sequence: u32, time: Timestamp, repair: &Repair) {
