@@ -30,7 +30,7 @@ fn numbers(file: &Path) -> [u64; 3] {
 fn starved(test: &str, tool: &Tool) -> Option<(Trial, [u64; 3])> {
     let bed = make(test, &Layout { quota: Some(0.04), ..Layout::default() })?;
     let load =
-        Load { size: 512, rate: Some(150_000.0), time: Duration::from_secs(3), ..Load::default() };
+        Load { size: 512, rate: Some(300_000.0), time: Duration::from_secs(3), ..Load::default() };
     let mut seen = None;
     let mut look = |file: &Path| {
         seen = Some(numbers(file));

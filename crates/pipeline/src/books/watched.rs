@@ -159,6 +159,12 @@ impl Watched {
         Some(self.before?.with(now.since(self.start)))
     }
 
+    /// Whether it was removed since the rings were started, be it back by now. Some drivers have forgotten by then what
+    /// they counted.
+    pub(super) const fn was_removed(&self) -> bool {
+        self.end.is_some() || self.returns > 0
+    }
+
     /// How many readings are kept.
     #[cfg(test)]
     pub(super) fn readings(&self) -> usize {
