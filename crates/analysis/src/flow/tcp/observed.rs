@@ -1,7 +1,7 @@
 //! What metrics and losses need of one segment.
 
 use netsniff_packet::Timestamp;
-use netsniff_packet::decode::{Tcp, TcpFlags};
+use netsniff_packet::decode::TcpFlags;
 
 use super::segment::Segment;
 use crate::limits::Limits;
@@ -18,21 +18,13 @@ pub struct StreamPosition<'a> {
     pub limits: &'a Limits,
 }
 
-/// What the metrics need of one segment.
+/// A segment as metrics and losses take it.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<'a> {
-    /// The segment's own time.
-    pub time: Timestamp,
-    /// Index of the sender: 0 is the originator, 1 the responder.
+    /// The segment itself.
+    pub segment: &'a Segment<'a>,
+    /// Index of its sender behind it: 0 is the originator, 1 the responder. The segment may have made them change places.
     pub from: usize,
-    /// Its TCP header.
-    pub tcp: &'a Tcp,
-    /// Time to live or hop limit.
-    pub ttl: u8,
-    /// Type of service or traffic class.
-    pub traffic_class: u8,
-    /// The low 16 bits of the IP identification; 0 where there is none.
-    pub identification: u16,
     /// Shift of the sender's window.
     pub scale: u8,
     /// Where it stands in the streams; without it no losses are noted.
@@ -40,32 +32,23 @@ pub struct Observed<'a> {
 }
 
 impl<'a> Observed<'a> {
-    /// What a segment tells that `from` sent, with the shift of its window and its place.
+    /// A segment that `from` sent, with the shift of its window and its place.
     #[must_use]
     #[inline]
     pub const fn new(
-        segment: &Segment<'a>,
+        segment: &'a Segment<'a>,
         from: usize,
         scale: u8,
         place: Option<StreamPosition<'a>>,
     ) -> Self {
-        Self {
-            time: segment.time,
-            from: from & 1,
-            tcp: segment.tcp,
-            ttl: segment.ttl,
-            traffic_class: segment.traffic_class,
-            identification: segment.identification,
-            scale,
-            place,
-        }
+        Self { segment, from: from & 1, scale, place }
     }
 
     /// Whether any of the flags is set.
     #[must_use]
     #[inline]
     pub const fn has(&self, flags: TcpFlags) -> bool {
-        self.tcp.flags.any(flags)
+        self.segment.has(flags)
     }
 }
 

@@ -9,6 +9,7 @@ pub const ORIGINATOR: usize = 0;
 pub const RESPONDER: usize = 1;
 
 /// What a segment needs besides the connection itself.
+#[derive(Debug)]
 pub struct Segment<'a> {
     /// The segment's own time.
     pub time: Timestamp,

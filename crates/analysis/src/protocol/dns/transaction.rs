@@ -235,10 +235,10 @@ impl Transaction {
 
     /// The row of the log.
     pub(super) fn into_row(self) -> Dns {
-        let tells_question = self.has_question();
+        let has_question = self.has_question();
         let Self { mut row, is_netbios, .. } = self;
         if let Some([class, kind]) = self.class_and_kind
-            && tells_question
+            && has_question
         {
             row.qclass = Some(class);
             row.qclass_name = Some(named(names::class(class), || format!("qclass-{class}")));

@@ -36,11 +36,11 @@ const FULL_SACK: u8 = 3;
 /// What a segment reports as come twice: the first block, if it lies below the cumulative acknowledgement or
 /// inside the second one (RFC 2883, 4).
 pub(in crate::flow::tcp) fn reported_twice(seen: &Observed<'_>) -> Option<(u32, u32)> {
-    let options = &seen.tcp.options;
+    let options = &seen.segment.tcp.options;
     let blocks = options.sack.get(..usize::from(options.sack_count)).unwrap_or_default();
     let (&(low, high), rest) = blocks.split_first()?;
     let is_inside = rest.first().is_some_and(|&(l, h)| delta(low, l) >= 0 && delta(high, h) <= 0);
-    (delta(high, seen.tcp.acknowledgement) <= 0 || is_inside).then_some((low, high))
+    (delta(high, seen.segment.tcp.acknowledgement) <= 0 || is_inside).then_some((low, high))
 }
 
 /// The segment that revealed a hole: its sender sent it later than what it skipped.
@@ -57,11 +57,11 @@ pub struct Revealed {
 impl Revealed {
     /// By a segment of the side that skipped something.
     const fn by(seen: &Observed<'_>) -> Self {
-        let stamp = match seen.tcp.options.timestamps {
+        let stamp = match seen.segment.tcp.options.timestamps {
             Some((value, _)) => Some(value),
             None => None,
         };
-        Self { at: seen.time, stamp, identification: seen.identification }
+        Self { at: seen.segment.time, stamp, identification: seen.segment.identification }
     }
 
     /// By an acknowledgement, which tells nothing of when the data was sent.
@@ -73,12 +73,12 @@ impl Revealed {
     /// tell: what is sent again has a later stamp, and a later number if its host `is_counting` packets.
     #[must_use]
     pub fn is_after(&self, seen: &Observed<'_>, is_counting: bool) -> Option<bool> {
-        if let (Some(own), Some((other, _))) = (self.stamp, seen.tcp.options.timestamps)
+        if let (Some(own), Some((other, _))) = (self.stamp, seen.segment.tcp.options.timestamps)
             && own != other
         {
             return Some(delta(other, own) < 0);
         }
-        let (own, other) = (self.identification, seen.identification);
+        let (own, other) = (self.identification, seen.segment.identification);
         let behind = own.wrapping_sub(other);
         if own == 0 || other == 0 {
             return None;
@@ -184,7 +184,7 @@ impl Ledger {
     #[cold]
     pub(super) fn skipped(&mut self, seen: &Observed<'_>, from: u32) {
         let Some(place) = seen.place else { return };
-        let low = place.position - i64::from(delta(seen.tcp.sequence, from));
+        let low = place.position - i64::from(delta(seen.segment.tcp.sequence, from));
         let stream = self.open(seen.from);
         stream.pass(low, place.position, Revealed::by(seen), place.limits);
     }
@@ -193,7 +193,7 @@ impl Ledger {
     #[cold]
     pub(super) fn hole(&self, seen: &Observed<'_>, end: u32) -> Option<Skipped> {
         let (place, losses) = (seen.place?, self.0.as_ref()?);
-        let high = place.position + i64::from(delta(end, seen.tcp.sequence));
+        let high = place.position + i64::from(delta(end, seen.segment.tcp.sequence));
         losses.streams[seen.from & 1].hole(place.position, high)
     }
 
@@ -201,7 +201,7 @@ impl Ledger {
     #[cold]
     pub(super) fn unseen(&self, seen: &Observed<'_>, end: u32) -> Unseen {
         let (Some(place), Some(losses)) = (seen.place, &self.0) else { return Unseen::default() };
-        let high = place.position + i64::from(delta(end, seen.tcp.sequence));
+        let high = place.position + i64::from(delta(end, seen.segment.tcp.sequence));
         losses.streams[seen.from & 1].unseen(place.position, high)
     }
 
@@ -209,7 +209,7 @@ impl Ledger {
     #[cold]
     pub(super) fn has_unseen_below(&self, seen: &Observed<'_>, next: u32) -> bool {
         let (Some(place), Some(losses)) = (seen.place, &self.0) else { return false };
-        let position = place.position + i64::from(delta(next, seen.tcp.sequence));
+        let position = place.position + i64::from(delta(next, seen.segment.tcp.sequence));
         losses.streams[seen.from & 1].has_unseen_below(position)
     }
 
@@ -217,7 +217,7 @@ impl Ledger {
     /// `start`, and the first segment that is seen may stand beyond. Returns whether it does.
     #[cold]
     pub(super) fn begun_late(&mut self, seen: &Observed<'_>, start: u32) -> bool {
-        let missing = i64::from(delta(seen.tcp.sequence, start));
+        let missing = i64::from(delta(seen.segment.tcp.sequence, start));
         let Some(place) = seen.place.filter(|_| missing > 0) else { return false };
         let stream = self.open(seen.from);
         stream.begin_at(place.position - missing);
@@ -235,9 +235,9 @@ impl Ledger {
 
     fn filled(&mut self, seen: &Observed<'_>, end: u32, coming: &Coming) -> bool {
         let (Some(place), Some(losses)) = (seen.place, &mut self.0) else { return false };
-        let high = place.position + i64::from(delta(end, seen.tcp.sequence));
+        let high = place.position + i64::from(delta(end, seen.segment.tcp.sequence));
         let stream = &mut losses.streams[seen.from & 1];
-        stream.fill(place.position, high, seen.time, coming, place.limits);
+        stream.fill(place.position, high, seen.segment.time, coming, place.limits);
         stream.is_open()
     }
 
@@ -246,14 +246,14 @@ impl Ledger {
     #[cold]
     pub(super) fn seen_again(&mut self, seen: &Observed<'_>, end: u32, again: &Again) -> bool {
         let Some(place) = seen.place else { return false };
-        let high = place.position + i64::from(delta(end, seen.tcp.sequence));
-        if seen.tcp.payload_len == 0 {
+        let high = place.position + i64::from(delta(end, seen.segment.tcp.sequence));
+        if seen.segment.tcp.payload_len == 0 {
             // Of a SYN or FIN that came again nobody can tell whether it was lost, or its
             // acknowledgement. It may fill a hole.
             return self.filled(seen, end, &Coming::of(again, high));
         }
         let stream = self.open(seen.from);
-        stream.copy(place.position, high, seen.time, again, place.limits);
+        stream.copy(place.position, high, seen.segment.time, again, place.limits);
         stream.is_open()
     }
 
@@ -266,12 +266,12 @@ impl Ledger {
         if place.acknowledged <= 0 {
             return stream.is_open();
         }
-        let beyond = delta(seen.tcp.acknowledgement, next);
+        let beyond = delta(seen.segment.tcp.acknowledgement, next);
         if beyond > 0 {
             let low = place.acknowledged - i64::from(beyond);
-            stream.skip(low, place.acknowledged, Evidence::ahead(seen.time), place.limits);
+            stream.skip(low, place.acknowledged, Evidence::ahead(seen.segment.time), place.limits);
         }
-        stream.acknowledge(place.acknowledged, seen.time, path, place.limits);
+        stream.acknowledge(place.acknowledged, seen.segment.time, path, place.limits);
         stream.is_open()
     }
 
@@ -282,7 +282,9 @@ impl Ledger {
     pub(super) fn lacks(&mut self, seen: &Observed<'_>, blocks: &[(u32, u32)], next: u32) -> bool {
         let Some(place) = seen.place else { return false };
         let stream = self.open(1 - (seen.from & 1));
-        let at = |number| place.acknowledged + i64::from(delta(number, seen.tcp.acknowledgement));
+        let at = |number| {
+            place.acknowledged + i64::from(delta(number, seen.segment.tcp.acknowledgement))
+        };
         let mut has = [(0, 0); 4];
         let mut count = 0;
         for (slot, &(low, high)) in has.iter_mut().zip(blocks) {
@@ -290,8 +292,8 @@ impl Ledger {
             count += 1;
         }
         let blocks = has.get(..count).unwrap_or_default();
-        let is_complete = seen.tcp.options.sack_count < FULL_SACK;
-        stream.lacks(place.acknowledged, blocks, is_complete, at(next), seen.time);
+        let is_complete = seen.segment.tcp.options.sack_count < FULL_SACK;
+        stream.lacks(place.acknowledged, blocks, is_complete, at(next), seen.segment.time);
         stream.is_open()
     }
 
@@ -300,14 +302,16 @@ impl Ledger {
     #[cold]
     pub(super) fn came_twice(&mut self, seen: &Observed<'_>, (low, high): (u32, u32), wait: u64) {
         let (Some(place), Some(losses)) = (seen.place, &mut self.0) else { return };
-        let at = |number| place.acknowledged + i64::from(delta(number, seen.tcp.acknowledgement));
+        let at = |number| {
+            place.acknowledged + i64::from(delta(number, seen.segment.tcp.acknowledgement))
+        };
         let report = Report {
             low: at(low),
             high: at(high),
-            at: seen.time,
+            at: seen.segment.time,
             acknowledged: place.acknowledged,
-            stamps: seen.tcp.options.timestamps,
-            identification: seen.identification,
+            stamps: seen.segment.tcp.options.timestamps,
+            identification: seen.segment.identification,
         };
         losses.streams[1 - (seen.from & 1)].came_twice(&report, wait, place.limits);
     }
@@ -315,7 +319,7 @@ impl Ledger {
     /// The same packet came once more. The receiver may report what it brings as come twice.
     pub(super) fn doubled(&mut self, seen: &Observed<'_>) {
         let (Some(place), Some(losses)) = (seen.place, &mut self.0) else { return };
-        let high = place.position + i64::from(seen.tcp.payload_len);
+        let high = place.position + i64::from(seen.segment.tcp.payload_len);
         losses.streams[seen.from & 1].doubled(place.position, high, place.limits);
     }
 

@@ -26,10 +26,10 @@ impl Direction {
         handshake: &Handshake,
         ledger: &mut Ledger,
     ) -> Option<u64> {
-        let number = seen.tcp.acknowledgement;
+        let number = seen.segment.tcp.acknowledgement;
         let same_window = from.take_window(seen);
         if !self.is(bit::BEGUN) {
-            self.expect(number, seen.time);
+            self.expect(number, seen.segment.time);
             return None;
         }
         // One further beyond the data is broken.
@@ -39,7 +39,7 @@ impl Direction {
         let advance = delta(number, self.una);
         let mut rtt = None;
         if advance > 0 {
-            rtt = self.advance(number, seen.time);
+            rtt = self.advance(number, seen.segment.time);
         }
         if advance >= 0 {
             self.bits |= bit::ACKNOWLEDGED;
@@ -50,21 +50,21 @@ impl Direction {
             self.set(bit::OPEN_GAPS, is_open);
         }
         let control = TcpFlags::SYN.with(TcpFlags::FIN);
-        let sack = seen.tcp.options.sack_count > 0;
+        let sack = seen.segment.tcp.options.sack_count > 0;
         if sack {
             // What was overtaken by a later acknowledgement tells what is past.
             let wait = handshake.recovery().reaction;
             self.selectively_acknowledged(seen, advance >= 0, wait, &mut from.counts, ledger);
         }
         if advance == 0
-            && seen.tcp.payload_len == 0
+            && seen.segment.tcp.payload_len == 0
             && !seen.has(control)
             && (same_window || sack)
             && delta(self.next, number) > 0
         {
             from.counts.duplicate_acks = from.counts.duplicate_acks.saturating_add(1);
             self.duplicate_acks_in_row = self.duplicate_acks_in_row.saturating_add(1);
-            self.evidence_at = seen.time;
+            self.evidence_at = seen.segment.time;
             if self.duplicate_acks_in_row == DUPLICATE_ACKS {
                 let is_open = ledger.lacks(seen, &[], self.next);
                 self.set(bit::OPEN_GAPS, is_open);
@@ -106,8 +106,8 @@ impl Direction {
         handshake: &Handshake,
         ledger: &mut Ledger,
     ) {
-        let is_in_order = from.is(bit::BEGUN) && seen.tcp.sequence == from.next;
-        let beyond = delta(seen.tcp.acknowledgement, self.next);
+        let is_in_order = from.is(bit::BEGUN) && seen.segment.tcp.sequence == from.next;
+        let beyond = delta(seen.segment.tcp.acknowledgement, self.next);
         if !is_in_order || !self.is(bit::BEGUN) || !seen.has(TcpFlags::ACK) {
             return;
         }
@@ -121,7 +121,7 @@ impl Direction {
     /// Whether the segment offers the same window as the one before.
     #[inline]
     fn take_window(&mut self, seen: &Observed<'_>) -> bool {
-        let window = u32::from(seen.tcp.window);
+        let window = u32::from(seen.segment.tcp.window);
         let same = self.is(bit::ACK_SENT) && window == self.window;
         self.window = window;
         self.set(bit::ACK_SENT, true);
@@ -182,7 +182,7 @@ fn path_of(
     receiver: &Direction,
     advance: i32,
 ) -> Path {
-    let options = &seen.tcp.options;
+    let options = &seen.segment.tcp.options;
     let has_sack = receiver.reports_duplicates(sender);
     Path {
         least_answer: handshake.least_answer(seen.from, &sender.rtt),

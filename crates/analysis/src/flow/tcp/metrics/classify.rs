@@ -73,7 +73,7 @@ impl Direction {
         answer: &Answer,
         ledger: &mut Ledger,
     ) {
-        let tcp = seen.tcp;
+        let tcp = seen.segment.tcp;
         let control = seen.has(TcpFlags::SYN.with(TcpFlags::FIN));
         let single = tcp.payload_len == 1 && !control;
         let at_edge = tcp.sequence == self.next || tcp.sequence == self.next.wrapping_sub(1);
@@ -102,7 +102,7 @@ impl Direction {
     }
 
     fn repeat(&mut self, seen: &Observed<'_>, end: u32, answer: &Answer, ledger: &mut Ledger) {
-        let tcp = seen.tcp;
+        let tcp = seen.segment.tcp;
         let Answer { least_answer, least_acknowledgement, repair, .. } = *answer;
         let known = if delta(end, self.next) > 0 { self.next } else { end };
         let unseen = ledger.unseen(seen, known);
@@ -116,8 +116,8 @@ impl Direction {
         let hole = ledger.hole(seen, known);
         let is_counting = self.identifications.is_counting();
         let is_earlier = hole.and_then(|hole| hole.revealed.is_after(seen, is_counting));
-        let is_hasty =
-            is_earlier.is_none() && self.is_too_soon(seen.time, tcp.sequence, known, &repair);
+        let is_hasty = is_earlier.is_none()
+            && self.is_too_soon(seen.segment.time, tcp.sequence, known, &repair);
         let class = match (hole, is_earlier) {
             (Some(_), Some(true)) => Class::OutOfOrder,
             _ => {
@@ -140,12 +140,12 @@ impl Direction {
             least_acknowledgement,
             is_later: is_earlier == Some(false),
             repair,
-            stamp: seen.tcp.options.timestamps.map(|(value, _)| value),
+            stamp: seen.segment.tcp.options.timestamps.map(|(value, _)| value),
             is_newest: self.is(bit::NEWEST_STAMP),
             sent_beyond: delta(self.next, known).max(0).unsigned_abs(),
             may_be_doubled: self.is(bit::LIKE_LAST)
-                && seen.identification == 0
-                && self.is_young(tcp.sequence, seen.time, repair.by_timer),
+                && seen.segment.identification == 0
+                && self.is_young(tcp.sequence, seen.segment.time, repair.by_timer),
         };
         let mut is_open = ledger.seen_again(seen, known, &again);
         if is_open && known != end {
@@ -153,7 +153,7 @@ impl Direction {
             is_open = ledger.seen(seen, end);
         }
         self.set(bit::OPEN_GAPS, is_open);
-        (self.last_repeat, self.last_repeat_at) = (tcp.sequence, seen.time);
+        (self.last_repeat, self.last_repeat_at) = (tcp.sequence, seen.segment.time);
         self.last_class = class;
         self.set(bit::UNSEEN, ledger.has_unseen_below(seen, self.next));
         self.next = if known == end { self.next } else { end };
@@ -166,11 +166,11 @@ impl Direction {
             Class::Fast => repair.asked_for,
             _ => return class,
         };
-        if !self.is_young(seen.tcp.sequence, seen.time, least) {
+        if !self.is_young(seen.segment.tcp.sequence, seen.segment.time, least) {
             return class;
         }
         // With a number of its own it was sent again, though its sender cannot have known why.
-        let is_numbered = seen.identification != 0 && self.identifications.is_counting();
+        let is_numbered = seen.segment.identification != 0 && self.identifications.is_counting();
         if is_numbered { Class::Unnecessary } else { Class::Doubled }
     }
 
@@ -191,7 +191,7 @@ impl Direction {
         answer: &Answer,
     ) -> Class {
         let recovery = &answer.recovery;
-        let (time, low) = (seen.time, seen.tcp.sequence);
+        let (time, low) = (seen.segment.time, seen.segment.tcp.sequence);
         let noticed = evidence.hole.map_or(unseen.since, |hole| hole.revealed.at);
         let wait = elapsed(noticed, time).unwrap_or(0);
         let fills = unseen.len > 0 || evidence.hole.is_some();
@@ -285,8 +285,8 @@ impl Direction {
         ledger: &mut Ledger,
     ) {
         counts.sacks = counts.sacks.saturating_add(1);
-        let options = &seen.tcp.options;
-        let number = seen.tcp.acknowledgement;
+        let options = &seen.segment.tcp.options;
+        let number = seen.segment.tcp.acknowledgement;
         let blocks = options.sack.get(..usize::from(options.sack_count)).unwrap_or_default();
         let mut blocks = blocks;
         if let Some((low, high)) = reported_twice(seen) {
@@ -307,7 +307,7 @@ impl Direction {
             }
         }
         if self.is(bit::SACKED) && is_latest {
-            self.evidence_at = seen.time;
+            self.evidence_at = seen.segment.time;
             if !blocks.is_empty() && delta(number, self.next) < 0 {
                 let is_open = ledger.lacks(seen, blocks, self.next);
                 self.set(bit::OPEN_GAPS, is_open);

@@ -177,16 +177,17 @@ impl Direction {
     /// identification of one of the latest and brings nothing that is new to `peer`.
     #[inline]
     pub(super) const fn is_duplicate(&self, seen: &Observed<'_>, peer: &Self) -> bool {
-        let is_last =
-            seen.identification == self.last_identification && digest(seen) == self.last_digest;
-        seen.identification != 0
+        let is_last = seen.segment.identification == self.last_identification
+            && digest(seen) == self.last_digest;
+        seen.segment.identification != 0
             && !self.is(bit::SAME_IDENTIFICATION)
-            && (is_last || self.identifications.has(seen.identification) && self.is_old(seen, peer))
+            && (is_last
+                || self.identifications.has(seen.segment.identification) && self.is_old(seen, peer))
     }
 
     /// Whether the segment neither sends nor acknowledges anything for the first time.
     const fn is_old(&self, seen: &Observed<'_>, peer: &Self) -> bool {
-        let tcp = seen.tcp;
+        let tcp = seen.segment.tcp;
         let control = TcpFlags::SYN.with(TcpFlags::FIN).with(TcpFlags::RST);
         self.is(bit::BEGUN)
             && !seen.has(control)
@@ -198,12 +199,13 @@ impl Direction {
     pub(super) fn duplicate(&mut self, seen: &Observed<'_>) {
         self.counts.duplicates = self.counts.duplicates.saturating_add(1);
         self.count_payload(seen);
-        self.repeated_bytes = self.repeated_bytes.saturating_add(seen.tcp.payload_len.into());
+        self.repeated_bytes =
+            self.repeated_bytes.saturating_add(seen.segment.tcp.payload_len.into());
     }
 
     #[inline]
     fn count_payload(&mut self, seen: &Observed<'_>) {
-        let len = seen.tcp.payload_len;
+        let len = seen.segment.tcp.payload_len;
         if len > 0 {
             self.data_segments = self.data_segments.saturating_add(1);
             self.payload_bytes = self.payload_bytes.saturating_add(len.into());
@@ -214,30 +216,30 @@ impl Direction {
     #[inline]
     pub(super) fn note_header(&mut self, seen: &Observed<'_>) {
         let digest = digest(seen);
-        if seen.identification == self.last_identification && digest != self.last_digest {
+        if seen.segment.identification == self.last_identification && digest != self.last_digest {
             let heard = self.ttl_max > 0;
             self.bits |= if heard { bit::SAME_IDENTIFICATION } else { 0 };
         }
         self.set(bit::LIKE_LAST, digest == self.last_digest);
-        self.last_identification = seen.identification;
-        self.identifications.note(seen.identification);
+        self.last_identification = seen.segment.identification;
+        self.identifications.note(seen.segment.identification);
         self.last_digest = digest;
         if self.ttl_max == 0 && self.ttl_min == 0 {
-            self.ttl_min = seen.ttl;
-            self.set(bit::SIGNED, seen.tcp.options.signed);
-        } else if seen.tcp.payload_len == 0 && self.is_signed_unlike(seen) {
+            self.ttl_min = seen.segment.ttl;
+            self.set(bit::SIGNED, seen.segment.tcp.options.signed);
+        } else if seen.segment.tcp.payload_len == 0 && self.is_signed_unlike(seen) {
             self.set(bit::PARTLY_SIGNED, true);
         }
-        self.ttl_min = self.ttl_min.min(seen.ttl);
-        self.ttl_max = self.ttl_max.max(seen.ttl);
-        if seen.traffic_class & 3 == 3 {
+        self.ttl_min = self.ttl_min.min(seen.segment.ttl);
+        self.ttl_max = self.ttl_max.max(seen.segment.ttl);
+        if seen.segment.traffic_class & 3 == 3 {
             self.counts.congestion_experienced += 1;
         }
         let rare = TcpFlags::SYN.with(TcpFlags::FIN).with(TcpFlags::ECE).with(TcpFlags::CWR);
         if seen.has(rare) {
             self.note_flags(seen);
         }
-        if let Some((value, _)) = seen.tcp.options.timestamps {
+        if let Some((value, _)) = seen.segment.tcp.options.timestamps {
             let is_newest = self.stamp == 0 || delta(value, self.stamp) > 0;
             self.stamp = if is_newest { value } else { self.stamp };
             self.set(bit::NEWEST_STAMP, is_newest);
@@ -251,19 +253,19 @@ impl Direction {
     /// (RFC 2385, 2.0; RFC 5925, 7.3).
     #[inline]
     pub(super) fn doubts(&self, seen: &Observed<'_>) -> bool {
-        let is_late = match seen.tcp.options.timestamps {
+        let is_late = match seen.segment.tcp.options.timestamps {
             Some((value, _)) => self.stamp != 0 && delta(value, self.stamp) < 0,
             None => false,
         };
         let is_unacknowledging = !seen.has(TcpFlags::ACK) && !seen.has(TcpFlags::SYN);
         let is_unlike = self.is_signed_unlike(seen) && !self.is(bit::PARTLY_SIGNED);
-        seen.ttl < self.ttl_max || is_late || is_unacknowledging || is_unlike
+        seen.segment.ttl < self.ttl_max || is_late || is_unacknowledging || is_unlike
     }
 
     /// Whether a segment is signed and the first of its side was not, or the other way round.
     #[inline]
     const fn is_signed_unlike(&self, seen: &Observed<'_>) -> bool {
-        let options = &seen.tcp.options;
+        let options = &seen.segment.tcp.options;
         options.signed != self.is(bit::SIGNED) && self.ttl_max > 0 && !options.cut
     }
 
@@ -273,7 +275,7 @@ impl Direction {
     pub(super) const fn is_ahead(&self, seen: &Observed<'_>) -> bool {
         self.is(bit::BEGUN)
             && seen.has(TcpFlags::ACK)
-            && delta(seen.tcp.acknowledgement, self.next) > 1
+            && delta(seen.segment.tcp.acknowledgement, self.next) > 1
     }
 
     #[cold]
@@ -286,7 +288,7 @@ impl Direction {
             self.counts.window_reduced += u32::from(seen.has(TcpFlags::CWR));
             return;
         }
-        let options = &seen.tcp.options;
+        let options = &seen.segment.tcp.options;
         self.mss = options.mss.unwrap_or(0);
         self.scale = options.window_scale.unwrap_or(0);
         self.set(bit::WINDOW_SCALE, options.window_scale.is_some());
@@ -301,7 +303,7 @@ impl Direction {
         if seen.has(TcpFlags::SYN.with(TcpFlags::FIN)) || !seen.has(TcpFlags::ACK) {
             return;
         }
-        let window = u32::from(seen.tcp.window) << seen.scale.min(14);
+        let window = u32::from(seen.segment.tcp.window) << seen.scale.min(14);
         if !self.is(bit::WINDOW) {
             self.set(bit::WINDOW, true);
             self.window_min = window;
@@ -316,7 +318,7 @@ impl Direction {
     #[cold]
     fn note_zero_window(&mut self, seen: &Observed<'_>, window: u32) {
         if window > 0 {
-            let closed = elapsed(self.zero_window_since, seen.time).unwrap_or(0);
+            let closed = elapsed(self.zero_window_since, seen.segment.time).unwrap_or(0);
             self.zero_window_time = self.zero_window_time.saturating_add(closed);
             self.set(bit::ZERO_WINDOW, false);
             return;
@@ -324,7 +326,7 @@ impl Direction {
         self.counts.zero_windows = self.counts.zero_windows.saturating_add(1);
         if !self.is(bit::ZERO_WINDOW) {
             self.set(bit::ZERO_WINDOW, true);
-            self.zero_window_since = seen.time;
+            self.zero_window_since = seen.segment.time;
         }
     }
 
@@ -337,7 +339,7 @@ impl Direction {
         handshake: &Handshake,
         ledger: &mut Ledger,
     ) {
-        let tcp = seen.tcp;
+        let tcp = seen.segment.tcp;
         let peer_closed = peer.has_zero_window();
         let control = seen.has(TcpFlags::SYN.with(TcpFlags::FIN));
         if !self.is(bit::BEGUN) || seen.has(TcpFlags::SYN) {
@@ -355,7 +357,7 @@ impl Direction {
             self.largest_segment = self.largest_segment.max(tcp.payload_len);
             if !self.is(bit::PAYLOAD) {
                 self.set(bit::PAYLOAD, true);
-                self.first_payload = seen.time;
+                self.first_payload = seen.segment.time;
             }
         }
         let len = tcp
@@ -379,9 +381,9 @@ impl Direction {
         }
         if tcp.payload_len > 0 {
             self.start_timing(seen);
-            if self.marks.may_be_due(seen.time) {
+            if self.marks.may_be_due(seen.segment.time) {
                 let repair = handshake.repair(seen.from, &self.rtt, &peer.rtt);
-                self.marks.note(begin, seen.time, &repair);
+                self.marks.note(begin, seen.segment.time, &repair);
             }
         }
     }
@@ -389,7 +391,7 @@ impl Direction {
     /// Takes the numbers between the next one and that of the segment as missing.
     #[cold]
     fn skip(&mut self, seen: &Observed<'_>, ledger: &mut Ledger) {
-        if delta(seen.tcp.sequence, self.next) <= MAX_WINDOW {
+        if delta(seen.segment.tcp.sequence, self.next) <= MAX_WINDOW {
             ledger.skipped(seen, self.next);
             self.set(bit::OPEN_GAPS | bit::UNSEEN, true);
         }
@@ -398,13 +400,13 @@ impl Direction {
     /// Takes a segment without payload that does not stand at the next sequence number.
     #[cold]
     fn note_stray(&mut self, seen: &Observed<'_>, peer_closed: bool, ledger: &mut Ledger) {
-        let ahead = delta(seen.tcp.sequence, self.next);
+        let ahead = delta(seen.segment.tcp.sequence, self.next);
         if ahead == -1 {
             self.probe_or_keep_alive(peer_closed);
         } else if ahead > 0 && ahead <= MAX_WINDOW {
             // Its number tells what the sender has sent: something was skipped.
             self.skip(seen, ledger);
-            self.next = seen.tcp.sequence;
+            self.next = seen.segment.tcp.sequence;
         }
     }
 
@@ -415,7 +417,7 @@ impl Direction {
         if !self.is(bit::TIMING | bit::UNSEEN) {
             self.bits |= bit::TIMING;
             self.timed_end = self.next;
-            self.timed_at = seen.time;
+            self.timed_at = seen.segment.time;
         }
         if self.is(bit::ACKNOWLEDGED) {
             let in_flight = delta(self.next, self.una).max(0).unsigned_abs();
@@ -427,7 +429,7 @@ impl Direction {
     #[cold]
     fn begin(&mut self, seen: &Observed<'_>, peer: &Self, ledger: &mut Ledger) {
         let syn = seen.has(TcpFlags::SYN);
-        let first = seen.tcp.sequence.wrapping_add(u32::from(syn));
+        let first = seen.segment.tcp.sequence.wrapping_add(u32::from(syn));
         let mut start = first;
         if self.is(bit::BEGUN) && start == self.start {
             // A copy, maybe of one that was missed; the numbers stand.
@@ -447,12 +449,13 @@ impl Direction {
         if syn && self.is(bit::EXPECTED) && !self.is(bit::BEGUN) && start == self.start {
             let is_missed = seen.place.is_some_and(|place| {
                 let wait = place.limits.stream_acknowledged_wait.as_nanos();
-                elapsed(self.evidence_at, seen.time).is_some_and(|age| u128::from(age) > wait)
+                elapsed(self.evidence_at, seen.segment.time)
+                    .is_some_and(|age| u128::from(age) > wait)
             });
             self.set(bit::SYN_MISSED, is_missed);
         }
         self.start = start;
-        self.next = seen.tcp.sequence;
+        self.next = seen.segment.tcp.sequence;
         self.una = first;
         self.marks = Marks::default();
         self.set(bit::TIMING | bit::UNSEEN | bit::RECOVERY | bit::SACKED | bit::PROBED, false);
@@ -465,7 +468,7 @@ impl Direction {
 /// Numbers, flags and length in one word, which hardly ever is the same for different segments.
 #[inline]
 const fn digest(seen: &Observed<'_>) -> u64 {
-    let tcp = seen.tcp;
+    let tcp = seen.segment.tcp;
     let numbers = (tcp.sequence as u64) << 32 | tcp.acknowledgement as u64;
     numbers.wrapping_mul(0x9e37_79b9_7f4a_7c15)
         ^ (tcp.payload_len as u64) << 16

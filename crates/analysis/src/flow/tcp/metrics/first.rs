@@ -44,8 +44,8 @@ impl First {
     /// A segment that is the first.
     #[must_use]
     pub(in crate::flow::tcp) fn of(seen: &Observed<'_>) -> Self {
-        let options = &seen.tcp.options;
-        let mut flags_and_options = seen.tcp.flags.0 & FLAGS;
+        let options = &seen.segment.tcp.options;
+        let mut flags_and_options = seen.segment.tcp.flags.0 & FLAGS;
         for (is_set, bit) in [
             (options.mss.is_some(), MSS),
             (options.window_scale.is_some(), WINDOW_SCALE),
@@ -58,16 +58,16 @@ impl First {
             }
         }
         Self {
-            sequence: seen.tcp.sequence,
-            acknowledgement: seen.tcp.acknowledgement,
+            sequence: seen.segment.tcp.sequence,
+            acknowledgement: seen.segment.tcp.acknowledgement,
             flags_and_options,
-            window: seen.tcp.window,
-            identification: seen.identification,
+            window: seen.segment.tcp.window,
+            identification: seen.segment.identification,
             mss: options.mss.unwrap_or(0),
             repeats: 0,
             duplicates: 0,
-            ttl: seen.ttl,
-            traffic_class: seen.traffic_class,
+            ttl: seen.segment.ttl,
+            traffic_class: seen.segment.traffic_class,
             window_scale: options.window_scale.unwrap_or(if options.cut { CUT } else { 0 }),
             from: if seen.from == 0 { From::Originator } else { From::Responder },
         }
@@ -95,9 +95,9 @@ impl First {
     /// Takes a segment without payload, if it repeats the first and that is a SYN.
     #[inline]
     pub(super) const fn repeat(&mut self, seen: &Observed<'_>) -> bool {
-        let is_repeated = seen.from == self.from() && self.is_repeated_by(seen.tcp);
+        let is_repeated = seen.from == self.from() && self.is_repeated_by(seen.segment.tcp);
         if is_repeated {
-            self.count(seen.identification);
+            self.count(seen.segment.identification);
         }
         is_repeated
     }

@@ -40,8 +40,8 @@ fn shortest(part: u64, rtt: &RttStatistics) -> u64 {
 /// sender has sent more than is seen, or got data, which a host sends only once the handshake is over,
 /// unless the SYN had data, too (RFC 7413).
 const fn is_later(seen: &Observed<'_>, sender: &Direction, peer: &Direction) -> bool {
-    seen.tcp.sequence != sender.next()
-        || seen.tcp.options.sack_count > 0
+    seen.segment.tcp.sequence != sender.next()
+        || seen.segment.tcp.options.sack_count > 0
         || (peer.data_segments > 0 && sender.data_segments == 0)
 }
 
@@ -207,7 +207,7 @@ impl Handshake {
 
     /// Takes a segment of `sender`, before it changes any sequence number.
     pub(super) fn segment(&mut self, seen: &Observed<'_>, sender: &Direction, peer: &Direction) {
-        let tcp = seen.tcp;
+        let tcp = seen.segment.tcp;
         let ece = tcp.flags.any(TcpFlags::ECE);
         let cwr = tcp.flags.any(TcpFlags::CWR);
         match (tcp.flags.any(TcpFlags::SYN), tcp.flags.any(TcpFlags::ACK)) {
@@ -225,14 +225,14 @@ impl Handshake {
                 self.step = HandshakeStep::Syn;
                 self.opener = seen.from as u8;
                 self.ecn_asked = ecn_asked;
-                self.last = seen.time;
+                self.last = seen.segment.time;
             }
             // Both sides open at once: nothing is answered.
             HandshakeStep::Syn if seen.from as u8 != self.opener => self.step = HandshakeStep::Done,
             HandshakeStep::Syn => self.repeated(seen),
             // Its answer was not seen or did not arrive, so that another one is acknowledged.
             HandshakeStep::SynAck if seen.from as u8 == self.opener => {
-                self.is_missed |= sent_last(self.last, seen.time) == seen.time;
+                self.is_missed |= sent_last(self.last, seen.segment.time) == seen.segment.time;
             }
             HandshakeStep::SynAck | HandshakeStep::Done => {}
         }
@@ -241,30 +241,30 @@ impl Handshake {
     /// A SYN or SYN-ACK came again.
     fn repeated(&mut self, seen: &Observed<'_>) {
         self.ambiguous = true;
-        self.last = sent_last(self.last, seen.time);
+        self.last = sent_last(self.last, seen.segment.time);
     }
 
     fn syn_ack(&mut self, seen: &Observed<'_>, peer: &Direction, ecn_granted: bool) {
         match self.step {
             HandshakeStep::Syn if seen.from as u8 != self.opener => {
-                if seen.tcp.acknowledgement != peer.next() {
+                if seen.segment.tcp.acknowledgement != peer.next() {
                     // Data in the SYN need not be acknowledged (RFC 7413); anything else is odd.
-                    let data = sequence::delta(peer.next(), seen.tcp.acknowledgement);
-                    if data < 0 || seen.tcp.acknowledgement != peer.start() {
+                    let data = sequence::delta(peer.next(), seen.segment.tcp.acknowledgement);
+                    if data < 0 || seen.segment.tcp.acknowledgement != peer.start() {
                         return;
                     }
                 }
-                self.parts[1] = Part::new(elapsed(self.last, seen.time), !self.ambiguous);
+                self.parts[1] = Part::new(elapsed(self.last, seen.segment.time), !self.ambiguous);
                 self.ecn = Some(self.ecn_asked && ecn_granted);
                 self.step = HandshakeStep::SynAck;
                 self.ambiguous = false;
-                self.last = seen.time;
+                self.last = seen.segment.time;
             }
             // The SYN was missed, which makes the other side the opener.
             HandshakeStep::Nothing => {
                 self.step = HandshakeStep::SynAck;
                 self.opener = seen.from as u8 ^ 1;
-                self.last = seen.time;
+                self.last = seen.segment.time;
             }
             HandshakeStep::SynAck if seen.from as u8 != self.opener => self.repeated(seen),
             HandshakeStep::SynAck => self.ambiguous = true,
@@ -281,9 +281,9 @@ impl Handshake {
                 self.step = HandshakeStep::Done;
             }
             HandshakeStep::SynAck if seen.from as u8 == self.opener => {
-                let is_answer = seen.tcp.acknowledgement == peer.start();
+                let is_answer = seen.segment.tcp.acknowledgement == peer.start();
                 let is_known = is_answer && !self.is_missed;
-                let least = elapsed(self.last, seen.time).filter(|_| is_known);
+                let least = elapsed(self.last, seen.segment.time).filter(|_| is_known);
                 self.parts[0] = Part::new(least, !self.ambiguous);
                 self.step = HandshakeStep::Done;
             }

@@ -77,17 +77,17 @@ impl Metrics {
     /// a SYN. Of any other there is nothing to keep here.
     #[inline]
     pub(in crate::flow::tcp) fn take(&mut self, seen: &Observed<'_>) -> bool {
-        if seen.tcp.payload_len > 0 {
+        if seen.segment.tcp.payload_len > 0 {
             return false;
         }
         if let Some(first) = &mut self.first {
             let is_repeated = first.repeat(seen);
             if is_repeated {
-                self.begun = sent_last(self.begun, seen.time);
+                self.begun = sent_last(self.begun, seen.segment.time);
             }
             return is_repeated;
         }
-        self.begun = seen.time;
+        self.begun = seen.segment.time;
         self.first = Some(First::of(seen));
         true
     }
@@ -292,7 +292,7 @@ impl TcpMetrics {
         let rtt = peer.acknowledged(seen, sender, &self.handshake, &mut self.ledger)?;
         peer.rtt.add(rtt);
         let interval = interval?;
-        self.sample(1 - seen.from, seen.time, rtt, interval)
+        self.sample(1 - seen.from, seen.segment.time, rtt, interval)
     }
 
     /// Adds a sample to the series of one direction.

@@ -10,6 +10,7 @@ use netsniff_packet::decode::{Tcp, TcpFlags, TcpOptions};
 use super::direction::Direction;
 use super::{Metrics, TcpMetrics};
 use crate::flow::tcp::observed::{Observed, StreamPosition};
+use crate::flow::tcp::segment::Segment;
 use crate::limits::Limits;
 
 const SYN: TcpFlags = TcpFlags::SYN;
@@ -109,16 +110,17 @@ impl Tap {
             acknowledged: if flags.any(ACK) { i64::from(ack.cast_signed()) } else { 0 },
             limits: &self.limits,
         };
-        let seen = Observed {
+        let segment = Segment {
             time: Timestamp::from_nanos(nanos),
             from,
             tcp: &tcp,
             ttl: self.ttl,
             traffic_class: self.traffic_class,
             identification: self.ids[from],
-            scale: 0,
-            place: Some(place),
+            ip_bytes: 0,
+            is_damaged: false,
         };
+        let seen = Observed::new(&segment, from, 0, Some(place));
         self.rows.extend(self.metrics.segment(&seen, self.interval));
     }
 
