@@ -147,22 +147,19 @@ impl Watched {
         self.start = starts.reduce(both).unwrap_or_default();
     }
 
-    /// What came to it from the start of the rings to the moment at which their counters were read; `None` where
-    /// nobody knows.
-    pub(super) fn arrived(&self, moment: Option<Moment>) -> Option<Arrived> {
+    /// What came to it from the start of the rings to the moment at which their counters were read, when they had
+    /// taken so many packets; `None` where nobody knows. Some drivers have forgotten what they counted as their interface
+    /// is removed: a count below what the rings took is none then.
+    pub(super) fn arrived(&self, moment: Option<Moment>, taken: u64) -> Option<Arrived> {
         let now = match (self.end, moment) {
             (Some(end), _) => end?,
             (None, Some(moment)) => self.sightings.around(moment)?,
             // No ring has told anything.
             (None, None) => self.start,
         };
-        Some(self.before?.with(now.since(self.start)))
-    }
-
-    /// Whether it was removed since the rings were started, be it back by now. Some drivers have forgotten by then what
-    /// they counted.
-    pub(super) const fn was_removed(&self) -> bool {
-        self.end.is_some() || self.returns > 0
+        let was_removed = self.end.is_some() || self.returns > 0;
+        let arrived = self.before?.with(now.since(self.start));
+        (!was_removed || arrived.most >= taken).then_some(arrived)
     }
 
     /// How many readings are kept.
@@ -256,7 +253,7 @@ mod tests {
         let mut watched = lo();
         watched.start = Arrived { least: 5, likely: 6, most: 8 };
         watched.end = Some(Some(Arrived { least: 100, likely: 106, most: 106 }));
-        assert_eq!(watched.arrived(None).unwrap().likely, 100);
+        assert_eq!(watched.arrived(None, 99).unwrap().likely, 100);
         // Two rings, of which one is started later.
         watched.follow([returned(1, 10, 14)].into_iter());
         watched.follow([returned(1, 10, 14), returned(1, 20, 24)].into_iter());
@@ -267,13 +264,22 @@ mod tests {
     }
 
     #[test]
+    fn a_last_count_below_what_the_rings_took_is_none() {
+        let mut watched = lo();
+        let count = Arrived { least: 0, likely: 7, most: 7 };
+        watched.end = Some(Some(count));
+        assert_eq!(watched.arrived(None, 7), Some(count));
+        assert_eq!(watched.arrived(None, 8), None);
+    }
+
+    #[test]
     fn what_came_to_an_interface_that_nobody_saw_is_not_known() {
         let mut watched = lo();
         watched.end = Some(None);
-        assert_eq!(watched.arrived(None), None);
+        assert_eq!(watched.arrived(None, 0), None);
         watched.follow([returned(1, 0, 0)].into_iter());
         watched.look(None, None);
-        assert_eq!(watched.arrived(Some(Moment { begin: 0, end: 0 })), None);
+        assert_eq!(watched.arrived(Some(Moment { begin: 0, end: 0 }), 0), None);
         let mut watched = lo();
         watched.end = Some(Some(Arrived::default()));
         watched.follow([returned(2, 0, 0)].into_iter());

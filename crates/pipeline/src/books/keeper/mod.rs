@@ -214,10 +214,8 @@ impl BooksKeeper {
             let own: Vec<_> = own.filter(|(ring, _)| ring.interface == number).collect();
             let moments = own.iter().filter_map(|(_, report)| self.moment(report));
             let report = sum(own.iter().map(|(_, report)| *report));
-            // A last count below what the rings took is none.
             let taken = report.as_ref().map_or(0, |report| report.counters.delivered);
-            let is_count = |arrived: &Arrived| !watched.was_removed() || arrived.most >= taken;
-            let arrived = watched.arrived(moments.reduce(Moment::with)).filter(is_count);
+            let arrived = watched.arrived(moments.reduce(Moment::with), taken);
             entries.push(BooksLine {
                 place: BooksScope::Interface(watched.name().to_owned()),
                 link: own.first().map(|(_, report)| report.link),
