@@ -381,10 +381,8 @@ impl Direction {
         }
         if tcp.payload_len > 0 {
             self.start_timing(seen);
-            if self.marks.may_be_due(seen.segment.time) {
-                let repair = handshake.repair(seen.from, &self.rtt, &peer.rtt);
-                self.marks.note(begin, seen.segment.time, &repair);
-            }
+            let repair = || handshake.repair(seen.from, &self.rtt, &peer.rtt);
+            self.marks.note(begin, seen.segment.time, repair);
         }
     }
 

@@ -22,18 +22,13 @@ impl Default for Marks {
 }
 
 impl Marks {
-    /// Whether the last mark is so old that another one may be made, however soon data can be sent again.
-    #[inline]
-    pub(super) fn may_be_due(&self, time: Timestamp) -> bool {
-        elapsed(self.at[1], time).is_none_or(|age| age >= REORDER / 2)
-    }
-
     /// Notes that data beyond `sequence` is sent, of which nothing was seen before.
     #[inline]
-    pub fn note(&mut self, sequence: u32, time: Timestamp, repair: &Repair) {
-        // Near enough to tell what was sent within the time of a repair from what is older.
-        let apart = repair.by_timer / 2;
-        if elapsed(self.at[1], time).is_some_and(|age| age < apart) {
+    pub fn note(&mut self, sequence: u32, time: Timestamp, repair: impl FnOnce() -> Repair) {
+        // Near enough to tell what was sent within the time of a repair from what is older. No timer runs out sooner
+        // than after the least of them, so that most data asks for no more than that.
+        let age = elapsed(self.at[1], time);
+        if age.is_some_and(|age| age < REORDER / 2 || age < repair().by_timer / 2) {
             return;
         }
         (self.next[0], self.at[0]) = (self.next[1], self.at[1]);
@@ -65,7 +60,7 @@ mod tests {
         let repair =
             Repair { asked_for: 0, by_timer: 3_000_000, behind_a_hole: 0, hardly_shown: 0 };
         for (sequence, ms) in [(100, 0), (200, 1), (300, 2), (400, 5)] {
-            marks.note(sequence, at(ms), &repair);
+            marks.note(sequence, at(ms), || repair);
         }
         // The marks are at 2 and 5 ms.
         assert!(age(&marks, 300, 6, 5) && !age(&marks, 300, 6, 4));
