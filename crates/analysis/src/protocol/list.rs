@@ -94,7 +94,7 @@ impl ProtocolSet {
     /// The empty set.
     pub const NONE: Self = Self(0);
     /// The set of all protocols.
-    pub const ALL: Self = Self(u64::MAX);
+    pub const ALL: Self = Self(u64::MAX >> (u64::BITS as usize - PROTOCOLS.len()));
 
     /// Whether there is none.
     #[must_use]
@@ -117,12 +117,11 @@ impl ProtocolSet {
 
     /// Its protocols, in the order of [`PROTOCOLS`].
     pub fn iter(self) -> impl Iterator<Item = ProtocolId> + Clone {
-        let count = u32::try_from(PROTOCOLS.len()).unwrap_or(u64::BITS);
-        let mut left = self.0 & (u64::MAX >> (u64::BITS - count));
+        let mut left = self.0;
         core::iter::from_fn(move || {
-            let place = u8::try_from(left.trailing_zeros()).ok()?;
-            left &= left.wrapping_sub(1);
-            NonZeroU8::new(place + 1).filter(|_| u32::from(place) < u64::BITS).map(ProtocolId)
+            let place = u8::try_from(left.trailing_zeros()).ok().filter(|_| left != 0)?;
+            left &= left - 1;
+            NonZeroU8::new(place + 1).map(ProtocolId)
         })
     }
 
