@@ -25,9 +25,9 @@ impl FlowTracker {
         sent.ip_bytes += u64::from(ip.total_len);
         if unit.parent.is_some() || flow.is_tunnelled {
             let change = note_parent(flow, unit, &self.limits, &mut self.weirds);
-            self.note_change(change);
+            self.heap_bytes = self.heap_bytes.saturating_add_signed(change);
+            self.has_grown = true;
         }
-        let Some(flow) = self.table.flow_mut(place) else { return false };
         match &unit.decoded.transport {
             Transport::Tcp(header) => return self.tcp(lookup, header, bytes, place),
             Transport::Udp(header) => {
