@@ -5,14 +5,11 @@
 //! | [`mod@record`] | what a record is: declared once, visited field by field, ordered by a key |
 //! | [`rows`] | encoded rows on their way to whoever writes them, in one order; the list of all logs |
 //! | [`log`] | the logs that no protocol makes alone, one file each |
-//! | [`uid`] | [`Uid`]: the name of a flow |
-//! | [`engine`] | [`Engine`]: both stages in one thread |
-//! | [`decoding`] | the stage before the flows: batches in, rounds of datagrams out |
-//! | [`shard`] | the flows of one worker, round by round to the end |
+//! | [`mod@engine`] | [`Engine`]: decoding, and the flows of one worker, in one thread |
 //! | [`ingress`] | packets to datagrams: time, decoding, fragments, tunnels |
 //! | [`reassembly`] | putting together what the network cut into pieces |
 //! | [`mod@unit`] | [`DecodedDatagram`]: one decoded datagram, what flows are fed with |
-//! | [`key`] | the identity of a flow, and its directions |
+//! | [`mod@key`] | the identity of a flow, its directions and its names |
 //! | [`flow`] | which packets belong together, and what they amount to |
 //! | [`mod@file`] | bodies that protocols carry |
 //! | [`protocol`] | application protocols: one file each, and the list |
@@ -24,12 +21,9 @@
 //! | [`limits`] | [`Limits`]: every capacity and time-out |
 //! | [`weird`] | oddities by name |
 //! | [`checksums`] | counts of checksums by what they say |
-//! | [`community_id`] | a hash of a flow that is equal in other tools |
 
 pub mod checksums;
-pub mod community_id;
 pub mod correlator;
-pub mod decoding;
 pub mod depth;
 pub mod engine;
 pub mod file;
@@ -45,15 +39,13 @@ pub mod protocol;
 pub mod reassembly;
 pub mod record;
 pub mod rows;
-pub mod shard;
-pub mod uid;
 pub mod unit;
 pub mod weird;
 
 pub use depth::Depth;
 pub use engine::Engine;
+pub use key::uid::Uid;
 pub use limits::Limits;
 pub use options::{ChecksumMode, Options};
 pub use record::{Observer, Phase, Record, SortKey};
-pub use uid::Uid;
 pub use unit::{CaptureHole, DatagramBatch, DecodedDatagram, HoleKind};

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use netsniff_packet::Anonymizer;
 use netsniff_packet::anonymize::AddressCache;
 
-use crate::community_id::CommunityId;
 use crate::key::FlowKey;
+use crate::key::community_id::CommunityId;
 use crate::unit::DecodedDatagram;
 
 /// How flows are named.

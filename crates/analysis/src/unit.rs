@@ -7,8 +7,8 @@ use netsniff_packet::Timestamp;
 use netsniff_packet::checksum::ChecksumVerdict;
 use netsniff_packet::decode::{Decoded, Ip, Transport};
 
+use crate::key::uid::Uid;
 use crate::key::{FlowKey, Side};
-use crate::uid::Uid;
 
 /// One datagram on its way from decoding to its flow.
 ///

@@ -12,8 +12,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use netsniff_analysis::decoding::DecodeStage;
-use netsniff_analysis::shard::{FinishStep, Shard};
+use netsniff_analysis::engine::decoding::DecodeStage;
+use netsniff_analysis::engine::shard::{FinishStep, Shard};
 use netsniff_analysis::{Limits, Observer, Options, Record, SortKey};
 use netsniff_output::{Format, LogFiles, RowSink};
 use netsniff_packet::{Batch, Progress, Source, Timestamp};

@@ -15,9 +15,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
 use netsniff_analysis::Uid;
-use netsniff_analysis::community_id::CommunityId;
 use netsniff_analysis::key::Endpoint;
 use netsniff_analysis::key::FlowKey;
+use netsniff_analysis::key::community_id::CommunityId;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use netsniff_lab::certificate::Statement;
 use netsniff_lab::certificate::facts::Capture;
-use netsniff_lab::machine::Machine;
+use netsniff_lab::host::machine::Machine;
 use netsniff_lab::search::HighestRate;
 use netsniff_lab::tools::Tool;
 use serde_json::Value;

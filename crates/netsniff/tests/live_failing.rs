@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use netsniff_lab::lossless::{Subject, measure};
+use netsniff_lab::search::lossless::{Subject, measure};
 use netsniff_lab::search::{Goal, HighestRate};
 use netsniff_lab::stop::Stop;
 use netsniff_lab::testbed::Layout;

@@ -2,7 +2,7 @@
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use netsniff_analysis::community_id::CommunityId;
+use netsniff_analysis::key::community_id::CommunityId;
 use netsniff_analysis::log::Conn;
 use netsniff_analysis::log::conn::{ConnState, Quality};
 use netsniff_analysis::record::{Interval, LogType, Port, Proto, Record, Visitor};

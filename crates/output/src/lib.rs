@@ -4,35 +4,29 @@
 //! buffers of all workers into a [`RowSink`]: files in a directory or one stream.
 
 mod descriptors;
-mod digits;
 mod extracted;
 mod extracting;
 mod files;
 mod format;
-mod hand_off;
-mod json;
 #[cfg(unix)]
 mod live_stream;
 mod log_writer;
-mod msgpack;
 mod nowhere;
 mod rolled;
 mod row_file;
 mod stream;
-mod tsv;
 mod unparsed;
 mod watch;
-mod writing;
 
 pub use extracted::ExtractedFiles;
 pub use extracting::{ContentBounds, ExtractionOutcome, ExtractionWriter};
 pub use files::LogFiles;
 pub use format::Format;
-pub use hand_off::{Bounds, HandedOver, QUEUE_BYTES, RowProducer, SIDE_BYTES};
 #[cfg(unix)]
 pub use live_stream::LiveStream;
 pub use log_writer::{
-    END_WAIT, LogWriter, OnFailure, WriterCommands, WriterOutcome, WriterSettings, WriterStatistics,
+    Bounds, END_WAIT, HandedOver, LogWriter, OnFailure, QUEUE_BYTES, RowProducer, SIDE_BYTES,
+    WriterCommands, WriterOutcome, WriterSettings, WriterStatistics,
 };
 pub use netsniff_analysis::rows::{RowSink, RowTally, SinkBooks};
 pub use nowhere::Nowhere;

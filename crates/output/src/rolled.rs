@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use netsniff_packet::Timestamp;
 
-use super::digits;
+use crate::format::digits;
 
 /// Logs of one name whose times are the same second, beyond which it is not worth looking for a name.
 const MAX_NUMBER: u32 = 1_000_000;

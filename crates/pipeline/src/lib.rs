@@ -1,7 +1,7 @@
 //! From packets to logs: reading, sharing out, analysing, merging.
 //!
-//! One thread reads and decodes ([`DecodeStage`](netsniff_analysis::decoding::DecodeStage)) and shares the
-//! datagrams out by their addresses. Each worker has a [`Shard`](netsniff_analysis::shard::Shard) with flows of its own, and
+//! One thread reads and decodes ([`DecodeStage`](netsniff_analysis::engine::decoding::DecodeStage)) and shares the
+//! datagrams out by their addresses. Each worker has a [`Shard`](netsniff_analysis::engine::shard::Shard) with flows of its own, and
 //! renders their records. One thread merges the rows of all workers by their keys. All of them move
 //! in rounds: a round of packets goes to every worker, empty where none is its own, and comes back
 //! as sorted rows that are complete up to a watermark. So the output does not depend on the number

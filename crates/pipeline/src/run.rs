@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use netsniff_analysis::correlator::JoinStatistics;
-use netsniff_analysis::decoding::{DecodeStage, Intake};
-use netsniff_analysis::flow::statistics::FlowStatistics;
+use netsniff_analysis::engine::decoding::{DecodeStage, Intake};
+use netsniff_analysis::flow::report::statistics::FlowStatistics;
 use netsniff_analysis::ingress::statistics::PacketStatistics;
 use netsniff_analysis::rows::Output;
 use netsniff_analysis::{Engine, Limits, Options};

@@ -7,10 +7,10 @@ use std::thread::{Scope, ScopedJoinHandle};
 
 use anyhow::anyhow;
 use netsniff_analysis::correlator::JoinStatistics;
-use netsniff_analysis::decoding::{DecodeStage, Intake};
-use netsniff_analysis::flow::statistics::FlowStatistics;
+use netsniff_analysis::engine::decoding::{DecodeStage, Intake};
+use netsniff_analysis::engine::shard::{FinishStep, Shard};
+use netsniff_analysis::flow::report::statistics::FlowStatistics;
 use netsniff_analysis::key::FlowKey;
-use netsniff_analysis::shard::{FinishStep, Shard};
 use netsniff_analysis::{DatagramBatch, Limits, SortKey};
 use netsniff_output::{Merger, RowBuffer, RowSink};
 use netsniff_packet::{Batch, Timestamp};

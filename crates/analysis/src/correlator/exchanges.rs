@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use netsniff_packet::Timestamp;
 
 use super::{Bound, GivenUp, Join, JoinOutput};
+use crate::key::uid::Uid;
 use crate::limits::Limits;
 use crate::record::{Connection, Fact, Interval, Phase, Row, SortKey};
-use crate::uid::Uid;
 
 /// Messages that belong together and become one record.
 pub trait MessageExchange: Debug + Send {

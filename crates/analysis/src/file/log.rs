@@ -3,9 +3,9 @@
 use netsniff_packet::Timestamp;
 
 use super::kept::Kept;
+use crate::key::uid::Uid;
 use crate::locality;
 use crate::record::{Connection, Interval};
-use crate::uid::Uid;
 
 crate::record! {
     /// One row for each file: the body of a message, an attachment, the content of a data connection.

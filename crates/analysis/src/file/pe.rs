@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use netsniff_packet::Timestamp;
 
 use super::pe_log::Pe;
+use crate::key::uid::Uid;
 use crate::record::{Seconds, UnsetIfEmpty};
-use crate::uid::Uid;
 
 /// The kind of files that have such headers.
 pub(crate) const MIME_TYPE: &str = "application/x-dosexec";

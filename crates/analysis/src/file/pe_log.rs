@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use netsniff_packet::Timestamp;
 
+use crate::key::uid::Uid;
 use crate::record::{Seconds, UnsetIfEmpty};
-use crate::uid::Uid;
 
 crate::record! {
     /// One row for each file in the format of Windows for programs and libraries (PE) whose header was

@@ -2,13 +2,9 @@
 //!
 //! | module | concern |
 //! |---|---|
-//! | [`table`], [`index`] | look-up |
-//! | [`wheel`] | deadlines |
+//! | [`table`] | look-up, and deadlines |
 //! | [`tracker`] | the flows of one worker, from packet to record |
-//! | [`report`] | a flow as a record |
-//! | [`tcp_report`] | a TCP connection's metrics as a record |
-//! | [`statistics`] | counts for the summary |
-//! | [`talkers`] | who talks most, and how long answers take |
+//! | [`mod@report`] | a flow as records, and what the summary counts |
 //! | [`expectations`] | connections that others announced |
 //! | [`history`] | what happened, in letters |
 //! | [`roles`] | which side is likely the server |
@@ -16,7 +12,6 @@
 //! | [`cutoff`] | which bytes of a flow are worth keeping |
 //! | [`attached`] | what few flows have: tunnels around them, sessions |
 //! | [`streams`] | the streams of a TCP connection, and what is said in them |
-//! | `turns` | whose piece of two streams comes next |
 //! | [`tcp`] | TCP connections |
 
 pub mod attached;
@@ -24,19 +19,13 @@ pub mod cutoff;
 pub mod expectations;
 pub mod flow_events;
 pub mod history;
-pub mod index;
 pub mod parents;
 pub mod report;
 pub mod roles;
-pub mod statistics;
 pub mod streams;
 pub mod table;
-pub mod talkers;
 pub mod tcp;
-pub mod tcp_report;
 pub mod tracker;
-mod turns;
-pub mod wheel;
 
 use core::time::Duration;
 
@@ -44,15 +33,15 @@ use netsniff_packet::Timestamp;
 
 use crate::depth::FlowDepth;
 use crate::key::Endpoint;
+use crate::key::uid::Uid;
 use crate::key::{self, FlowKey, Side};
 use crate::limits::Limits;
 use crate::protocol::{ProtocolId, Services};
-use crate::uid::Uid;
 use attached::{AppLayer, Attached, DatagramTalk};
 use history::{History, Letters};
+use table::wheel::Armed;
 use tcp::TcpConnection;
 use tcp::metrics::first::First;
-use wheel::Armed;
 
 /// What one side of a flow sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

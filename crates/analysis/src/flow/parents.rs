@@ -1,7 +1,7 @@
 //! Which tunnels the packets of a flow travelled in.
 
 use super::Flow;
-use crate::uid::Uid;
+use crate::key::uid::Uid;
 
 /// The tunnels around a flow.
 #[derive(Debug)]

@@ -13,13 +13,13 @@ use netsniff_packet::{Loss, Packet, Timestamp};
 
 use crate::depth::Depth;
 use crate::key::FlowKey;
+use crate::key::uid::Uid;
 use crate::limits::Limits;
 use crate::log::Gaps;
 use crate::naming::Naming;
 use crate::options::{ChecksumMode, Options};
 use crate::reassembly::fragments::Fragments;
 use crate::record::{Observer, Phase, SortKey};
-use crate::uid::Uid;
 use crate::unit::{DatagramBatch, HoleKind};
 use clock::Clock;
 use statistics::{Fate, PacketStatistics};

@@ -50,7 +50,7 @@ pub struct PacketStatistics {
     pub decoded: u64,
     /// Those of them that belong to no flow, ARP and fragments for example, by the depth in force when
     /// they came. The others are counted with their flows, by
-    /// [`FlowStatistics::packets`](crate::flow::statistics::FlowStatistics::packets).
+    /// [`FlowStatistics::packets`](crate::flow::report::statistics::FlowStatistics::packets).
     pub without_flow: PacketsByDepth,
     /// Packets of [`Self::without_flow`] of which no log tells, though they are understood: ARP, and acknowledgements of
     /// enhanced GRE.

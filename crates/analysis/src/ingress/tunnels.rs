@@ -18,13 +18,13 @@ use netsniff_packet::decode::{Transport, TunnelPorts, Udp};
 
 use crate::flow::{roles, silence_of};
 use crate::key::Endpoint;
+use crate::key::uid::Uid;
 use crate::key::{FlowKey, Side, UDP};
 use crate::limits::Limits;
 use crate::log::tunnel::{Tunnel as Row, TunnelAction};
 use crate::naming::Naming;
 use crate::protocol::ProtocolSet;
 use crate::record::{Observer, Phase, Port, SortKey};
-use crate::uid::Uid;
 use crate::unit::DecodedDatagram;
 
 /// Counts over all tunnels.

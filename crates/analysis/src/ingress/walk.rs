@@ -12,10 +12,10 @@ use netsniff_packet::wire::ipv4::protocol;
 use super::Ingress;
 use super::statistics::{Fate, ReportedBy};
 use super::tunnels::is_plain_udp;
+use crate::key::uid::Uid;
 use crate::log::weird::Weird;
 use crate::options::ChecksumMode;
 use crate::record::{Observer, Phase, Port, SortKey};
-use crate::uid::Uid;
 use crate::unit::{DatagramBatch, DecodedDatagram};
 use crate::weird::{Oddity, Weirds};
 

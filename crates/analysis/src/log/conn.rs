@@ -2,10 +2,10 @@
 
 use netsniff_packet::{Address, Timestamp};
 
-use crate::community_id::CommunityId;
 use crate::depth::Depth;
+use crate::key::community_id::CommunityId;
+use crate::key::uid::Uid;
 use crate::record::{Interval, Port, Proto};
-use crate::uid::Uid;
 
 crate::record! {
     /// One row for each connection: a TCP connection, or an exchange of UDP or ICMP packets that no

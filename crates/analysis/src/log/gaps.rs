@@ -2,8 +2,8 @@
 
 use netsniff_packet::{Address, Loss, Stage, Timestamp};
 
+use crate::key::uid::Uid;
 use crate::record::{Port, Proto};
-use crate::uid::Uid;
 
 crate::record! {
     /// One row for each loss: of the capture itself, in time, or of one connection, in a stream.

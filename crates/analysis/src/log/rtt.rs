@@ -2,8 +2,8 @@
 
 use netsniff_packet::{Address, Timestamp};
 
+use crate::key::uid::Uid;
 use crate::record::{Interval, Port};
-use crate::uid::Uid;
 
 crate::record! {
     /// One row for each TCP connection, direction and sampling interval in which there were

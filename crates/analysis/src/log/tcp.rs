@@ -3,8 +3,8 @@
 
 use netsniff_packet::{Address, Timestamp};
 
+use crate::key::uid::Uid;
 use crate::record::{Interval, Port};
-use crate::uid::Uid;
 
 crate::record! {
     /// One row for each TCP connection, beside its row in `conn`. What the capture cannot show is

@@ -3,8 +3,8 @@
 use netsniff_packet::decode::tunnel::TunnelKind;
 use netsniff_packet::{Address, Timestamp};
 
+use crate::key::uid::Uid;
 use crate::record::Port;
-use crate::uid::Uid;
 
 crate::record! {
     /// One row for each beginning and end of a tunnel.

@@ -2,8 +2,8 @@
 
 use netsniff_packet::{Address, Timestamp};
 
+use crate::key::uid::Uid;
 use crate::record::Port;
-use crate::uid::Uid;
 
 crate::record! {
     /// One row for each oddity: traffic that breaks its protocol's rules, under Zeek's name for it.

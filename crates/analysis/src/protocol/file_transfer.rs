@@ -9,8 +9,8 @@ use crate::file::extraction::Outlet;
 use crate::file::log::Files;
 use crate::file::mime::{self, HEAD};
 use crate::file::pe;
+use crate::key::uid::Uid;
 use crate::record::Interval;
-use crate::uid::Uid;
 
 /// The kind of files that are replies of OCSP.
 pub(crate) const OCSP_REPLY: &str = "application/ocsp-response";

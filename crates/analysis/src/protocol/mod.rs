@@ -3,42 +3,33 @@
 //! | module | concern |
 //! |---|---|
 //! | `list` | THE list of protocols |
-//! | `session` | what a protocol makes of a conversation |
-//! | `conversation` | from the pieces of two streams to the calls of a session |
+//! | `carried` | connections that carry one file and nothing else |
 //! | `heads` | how two streams begin, and what a protocol says of that |
-//! | `detection` | which protocol is spoken |
+//! | `session` | what a protocol makes of a conversation, and what it finds and announces |
+//! | `conversation` | which protocol is spoken, and from the pieces of two streams to the calls of a session |
+//! | `syntax` | lines, ASN.1, base64 and SASL, in whichever protocol |
 //! | `file_transfer` | one file on its way, in whichever protocol |
-//! | `expected` | connections that one session announces to another |
-//! | `findings` | records and oddities on their way to the logs |
-//! | `line` | lines of protocols that are text |
-//! | `der` | values of protocols that are ASN.1 |
-//! | `x509` | certificates, and whether they were revoked, in whichever protocol |
 //! | `mime` | messages and their parts, in whichever protocol |
-//! | `sasl` | who logs in, in whichever protocol |
+//! | `x509` | certificates, and whether they were revoked, in whichever protocol |
+//! | all others | one protocol each |
 //!
 //! A protocol names its ports itself; the flows know none. Over UDP it looks at datagrams one by
 //! one, which tells who asks and who answers, and how long an exchange stays open. Over TCP it is
 //! found by what is said. It makes a [`Session`] for each flow, which remembers what was said and
 //! finds records.
 
-mod base64;
 mod carried;
 mod conversation;
-mod der;
-mod detection;
 mod dhcp;
 mod dhcpv6;
 mod dns;
 mod dtls;
-mod expected;
 mod file_transfer;
-mod findings;
 mod ftp;
 mod heads;
 mod http;
 mod imap;
 mod irc;
-mod line;
 mod list;
 mod mime;
 mod mysql;
@@ -46,13 +37,12 @@ mod ntp;
 mod pop3;
 mod quic;
 mod rdp;
-mod recent;
-mod sasl;
 mod session;
 mod smtp;
 mod snmp;
 mod socks;
 mod ssh;
+mod syntax;
 mod syslog;
 mod telnet;
 mod tls;
@@ -62,11 +52,11 @@ mod xmpp;
 
 pub use conversation::{Conversation, Event};
 pub use dns::Resolution;
-pub use expected::{Announcement, Expected, ExpectedTransfer, Kind};
-pub use findings::{Finding, Findings, MAX_ODDITIES};
 pub use heads::{Detection, Heads};
 pub(crate) use http::speaker;
 pub use list::{PROTOCOLS, ProtocolId, ProtocolSet, Services};
+pub use session::expected::{Announcement, Expected, ExpectedTransfer, Kind};
+pub use session::findings::{Finding, Findings, MAX_ODDITIES};
 pub use session::{
     Bytes, Counted, Datagram, DatagramVerdict, GapAction, MissingBytes, Progress, Role, Session,
     SessionContext, SideEnd, Successor,

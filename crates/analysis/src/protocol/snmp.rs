@@ -5,7 +5,9 @@ use core::ops::RangeInclusive;
 
 use netsniff_packet::Timestamp;
 
-use super::der::{Element, Elements, INTEGER, OBJECT, OCTET_STRING, SEQUENCE, context, unsigned};
+use super::syntax::der::{
+    Element, Elements, INTEGER, OBJECT, OCTET_STRING, SEQUENCE, context, unsigned,
+};
 use super::{Datagram, DatagramVerdict, Findings, Protocol, Role, Session, SessionContext};
 use crate::record::{Interval, LogType};
 use crate::weird::{Detail, Once};
@@ -382,7 +384,7 @@ fn integer(element: Element<'_>) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::der::tests::element;
+    use super::super::syntax::der::tests::element;
     use super::*;
 
     const OPAQUE: u8 = 0x44;

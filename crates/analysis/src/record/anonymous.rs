@@ -168,8 +168,8 @@ mod tests {
     use netsniff_packet::anonymize::{Keep, Key, Method};
 
     use super::*;
+    use crate::key::uid::Uid;
     use crate::record::Port;
-    use crate::uid::Uid;
 
     crate::record! {
         /// A record with a field of each class.

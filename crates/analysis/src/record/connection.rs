@@ -7,7 +7,7 @@ use netsniff_packet::{Address, Timestamp};
 
 use super::{FieldInfo, IntoValue, Origin, Port, Visitor};
 use crate::key::Endpoint;
-use crate::uid::Uid;
+use crate::key::uid::Uid;
 
 crate::words! {
     /// The transport protocol of a connection, in Zeek's words.

@@ -3,7 +3,7 @@
 use netsniff_packet::Timestamp;
 
 use super::{Connection, Fact, Record, Row, WholeRow};
-use crate::uid::Uid;
+use crate::key::uid::Uid;
 
 /// Whoever takes the records of the engine.
 pub trait Observer {

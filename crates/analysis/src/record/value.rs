@@ -6,8 +6,8 @@ use std::sync::Arc;
 use netsniff_packet::{Address, Timestamp};
 
 use super::{Scalar, Word};
-use crate::community_id::CommunityId;
-use crate::uid::Uid;
+use crate::key::community_id::CommunityId;
+use crate::key::uid::Uid;
 
 /// The value of one field, borrowed from its record.
 #[derive(Clone, Copy)]

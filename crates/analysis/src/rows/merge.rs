@@ -162,9 +162,9 @@ fn head<E>(buffers: &[RowBuffer<E>], buffer: usize, position: usize) -> Option<H
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::uid::Uid;
     use crate::log::Weird;
     use crate::record::{FieldInfo, Phase, Record, Value, Visitor};
-    use crate::uid::Uid;
 
     /// Encodes the name of a row alone.
     #[derive(Clone, Copy, Debug)]

@@ -104,7 +104,7 @@ fn flows_have_counters_and_leave_the_rest_unset() {
     let found = all(&flows, &["proto", "missed_bytes"]);
     assert!(found.is_subset(&missed) && found.contains("tcp -"), "{found:?}");
     // Nobody looked at a checksum, and each is counted as such.
-    let looked = |statistics: &netsniff_analysis::flow::statistics::FlowStatistics| {
+    let looked = |statistics: &netsniff_analysis::flow::report::statistics::FlowStatistics| {
         let all =
             ChecksumVerdict::ALL.iter().filter(|verdict| **verdict != ChecksumVerdict::Unknown);
         let sum = |verdict: &ChecksumVerdict| {

@@ -4,7 +4,7 @@ use crate::support;
 use core::net::{IpAddr, Ipv4Addr};
 
 use crate::support::analyse;
-use netsniff_analysis::flow::statistics::Ending;
+use netsniff_analysis::flow::report::statistics::Ending;
 use netsniff_analysis::record::{FieldInfo, Value, Visitor};
 use netsniff_analysis::{Engine, Limits, Observer, Options, Record, SortKey};
 use netsniff_packet::wire::tcp::TcpHeader;

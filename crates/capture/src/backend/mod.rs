@@ -1,20 +1,12 @@
 //! Capturing packets: THE list of backends, and what they have in common.
 
 mod af_packet;
-mod af_packet_v2;
 mod af_xdp;
-mod block;
-mod counting;
-mod frame;
 mod gate;
 mod link;
 mod listing;
 mod losses;
-mod mapped;
-mod packet_intake;
-mod packet_socket;
 mod receiver;
-mod recvmmsg;
 mod shared_tally;
 mod xdp;
 mod xdp_copy;
@@ -298,9 +290,9 @@ impl Backend {
 
 /// THE list, the default first.
 pub const BACKENDS: &[Backend] = &[
-    af_packet::BACKEND,
-    af_packet_v2::BACKEND,
-    recvmmsg::BACKEND,
+    af_packet::v3::BACKEND,
+    af_packet::v2::BACKEND,
+    af_packet::recvmmsg::BACKEND,
     xdp_copy::BACKEND,
     af_xdp::BACKEND,
 ];

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::machine::Machine;
-use crate::nic::Nic;
-use crate::storage::Storage;
+use crate::host::machine::Machine;
+use crate::host::nic::Nic;
+use crate::host::storage::Storage;
 use crate::testbed::{Layout, Sender, Wire};
 use crate::tools::Tool;
 

@@ -7,12 +7,14 @@
 //! | [`envelope`] | what a statement is signed in |
 //! | [`facts`] | what it holds for, compared with what is there |
 //! | [`page`] | it for people, which the signature covers, too |
+//! | [`recheck`] | a certified rate, checked again |
 //! | `sections` | the sections of that page |
 
 pub mod envelope;
 pub mod facts;
 pub mod key;
 pub mod page;
+pub mod recheck;
 mod sections;
 
 use serde::{Deserialize, Serialize};
@@ -20,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use self::envelope::{Envelope, EnvelopeError};
 use self::facts::Configuration;
 use self::key::{PrivateKey, PublicKey};
-use crate::lossless::{Cell, proof};
+use crate::search::lossless::{Cell, proof};
 use crate::search::{HighestRate, Purpose};
 use crate::trial::{Fault, Trial};
 

@@ -6,7 +6,7 @@ use super::facts::tests::configuration;
 use super::key::tests::{PRIVATE, PUBLIC};
 use super::*;
 use crate::load::Load;
-use crate::lossless::Step;
+use crate::search::lossless::Step;
 use crate::tools::Counted;
 
 fn trial(rate: Option<f64>, sent: u64, lost: u64, faults: &[Fault]) -> Trial {

@@ -13,8 +13,8 @@ use super::reports::{RUNS, SWEEP};
 use super::{csv, table};
 use crate::compare::facts::{Fact, Setup, differing};
 use crate::report::sections;
+use crate::search::sweep::{self, Point, Run};
 use crate::stop::{Stop, Why};
-use crate::sweep::{self, Point, Run};
 use crate::testbed::{Layout, Testbed};
 use crate::tools::{Setting, Tool};
 

@@ -17,12 +17,13 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::Program;
 use super::wire::WireArgs;
+use crate::host::machine::Machine;
+use crate::host::nic::Nic;
+use crate::host::storage::Storage;
 use crate::load::Load;
-use crate::machine::Machine;
-use crate::nic::Nic;
 use crate::report::{Report, Section, sections};
-use crate::storage::Storage;
-use crate::sweep::Axis;
+use crate::search::sweep::Axis;
+use crate::testbed::tap::Tap;
 use crate::testbed::{self, Layout, Placement, SENDER_CPU, Sender, Wire};
 use crate::tools::{FLAG, Setting, Tool};
 
@@ -56,7 +57,7 @@ pub(super) struct Quota(pub(super) Option<f64>);
 
 /// A share of a processor, in percent.
 pub(super) fn quota(text: &str) -> Result<Quota, String> {
-    crate::quota::parse(text).map(Quota)
+    crate::host::quota::parse(text).map(Quota)
 }
 
 /// A directory that is there, by its whole name.
@@ -217,7 +218,7 @@ impl Head<'_> {
         let shape = |layout: &Layout| Layout {
             placement: layout.placement,
             queues: layout.queues,
-            tap: layout.tap.map(|_| crate::tap::Tap::default()),
+            tap: layout.tap.map(|_| Tap::default()),
             wire: layout.wire.clone(),
             ..Layout::default()
         };

@@ -2,12 +2,12 @@
 
 use netsniff_console::printable::is_active;
 
-use crate::lossless::{Cell, Step};
-use crate::machine::Busy;
+use crate::host::machine::Busy;
 use crate::model::ledger::{Scored, exactly};
 use crate::model::plan::Pace;
 use crate::model::predict::Estimate;
-use crate::sweep::{Point, Run};
+use crate::search::lossless::{Cell, Step};
+use crate::search::sweep::{Point, Run};
 use crate::testbed::{CAPTURE_CPU, SENDER_CPU};
 use crate::tools::Setting;
 use crate::trial::{Limit, Trial};

@@ -14,11 +14,11 @@ use super::common::{self, CommonArgs, Head};
 use super::reports::LOSSLESS;
 use super::{csv, table};
 use crate::load::Load;
-use crate::lossless::{Cell, Step, Subject, measure, planned};
 use crate::report::sections;
 use crate::search::Goal;
+use crate::search::lossless::{Cell, Step, Subject, measure, planned};
+use crate::search::sweep::Axis;
 use crate::stop::Stop;
-use crate::sweep::Axis;
 use crate::testbed::Testbed;
 use crate::tools::Tool;
 

@@ -16,12 +16,12 @@ use super::reports::{self, LOSSLESS};
 use super::scale::{self, TRACE};
 use super::table;
 use super::wire::NoWireArgs;
-use crate::lossless::{Cell, Subject, measure, planned};
 use crate::paper::{Experiment, Kind, NAMES, Paper, Results, Scale, Score, papers};
 use crate::report::sections;
+use crate::search::lossless::{Cell, Subject, measure, planned};
+use crate::search::sweep::{self, Point};
 use crate::search::{Goal, HighestRate};
 use crate::stop::Stop;
-use crate::sweep::{self, Point};
 use crate::testbed::{Layout, Testbed};
 use crate::tools::Tool;
 

@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 use super::journal;
 use crate::compare::Selection;
 use crate::compare::facts::Setup;
-use crate::lossless::Cell;
-use crate::sweep::Run;
+use crate::search::lossless::Cell;
+use crate::search::sweep::Run;
 
 /// Runs of a sweep, one to a line, as they are made.
 pub(super) const RUNS: &str = "runs.jsonl";

@@ -15,8 +15,8 @@ use super::common::{self, CommonArgs, Head};
 use super::table;
 use crate::content::TrafficContent;
 use crate::load::FCS_LEN;
+use crate::search::sweep::{self, Axis, Pace, Plan, Point};
 use crate::stop::Stop;
-use crate::sweep::{self, Axis, Pace, Plan, Point};
 use crate::testbed::Layout;
 use crate::tools::Tool;
 

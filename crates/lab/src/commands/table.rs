@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use netsniff_console::number::exact;
 
-use crate::lossless::{Cell, Step};
-use crate::median::median;
+use crate::search::lossless::{Cell, Step};
+use crate::search::median::median;
+use crate::search::sweep::{Point, Run};
 use crate::search::{HighestRate, Purpose};
-use crate::sweep::{Point, Run};
 use crate::tools::{Setting, Tool};
 use crate::trial::{Limit, Trial};
 

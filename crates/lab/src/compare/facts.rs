@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::distinct;
-use crate::machine::Machine;
-use crate::nic::Nic;
-use crate::storage::Storage;
+use crate::host::machine::Machine;
+use crate::host::nic::Nic;
+use crate::host::storage::Storage;
 use crate::testbed::{Layout, Sender, Wire};
 
 /// What a report says of where it was made.

@@ -19,8 +19,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::lossless::Cell;
-use crate::sweep::Run;
+use crate::search::lossless::Cell;
+use crate::search::sweep::Run;
 use crate::tools::Setting;
 
 /// One of the two.

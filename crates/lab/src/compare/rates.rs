@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::interval::mean;
 use super::{Chosen, LeftOut, Side, distinct, paired, pairs};
-use crate::lossless::Cell;
 use crate::search::HighestRate;
+use crate::search::lossless::Cell;
 
 /// The sizes of two tools, or of one on both sides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -301,8 +301,8 @@ impl Span {
 mod tests {
     use super::*;
     use crate::compare::{Selection, choose};
-    use crate::lossless::Step;
     use crate::search::Purpose;
+    use crate::search::lossless::Step;
     use crate::tools::Counted;
     use crate::trial::{Fault, Trial};
 

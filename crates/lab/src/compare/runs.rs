@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::interval::{Estimate, Interval, mean, of_nothing};
 use super::{Chosen, LeftOut, Measured as _, Selection, Side, distinct, paired, pairs};
 use crate::load::Load;
-use crate::sweep::Run;
+use crate::search::sweep::Run;
 use crate::tools::Setting;
 use crate::trial::Trial;
 
@@ -275,7 +275,7 @@ mod tests {
 
     use super::*;
     use crate::compare::choose;
-    use crate::sweep::Point;
+    use crate::search::sweep::Point;
     use crate::tools::Counted;
     use crate::trial::Fault;
 

@@ -1,7 +1,7 @@
 //! Which part of what was measured a side is.
 
 use super::*;
-use crate::sweep::Point;
+use crate::search::sweep::Point;
 use crate::trial::Trial;
 
 fn run(tool: &str, settings: &[(&str, &str)]) -> Run {

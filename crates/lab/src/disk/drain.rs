@@ -15,8 +15,8 @@ use rustix::pipe::fcntl_setpipe_size;
 
 use super::{Disk, PIPE};
 use crate::content::TrafficContent;
+use crate::host::process;
 use crate::packet_order::PacketOrder;
-use crate::process;
 
 /// How often to look whether a tool has ended, where nothing comes.
 const TICK: Duration = Duration::from_millis(20);

@@ -3,8 +3,8 @@
 use super::Model;
 use super::plan::{Held, Pace};
 use super::predict::{Prediction, Question};
-use crate::median::median;
 use crate::search::HighestRate;
+use crate::search::median::median;
 use crate::trial::Trial;
 
 /// One line of the ledger.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::process;
+use crate::host::process;
 
 /// Shorter ones are of no account: ticks of the kernel.
 pub(super) const LEAST: Duration = Duration::from_micros(100);

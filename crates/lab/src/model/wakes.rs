@@ -9,7 +9,7 @@ use rustix::time::{
     timerfd_create, timerfd_settime,
 };
 
-use crate::process;
+use crate::host::process;
 
 /// How long a thread sleeps between two looks, in nanoseconds: long enough for the processor to be idle.
 const SLEPT: i64 = 1_000_000;

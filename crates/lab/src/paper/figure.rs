@@ -1,6 +1,6 @@
 //! What is drawn of runs.
 
-use crate::sweep::Run;
+use crate::search::sweep::Run;
 use crate::testbed::{CAPTURE_CPU, Layout};
 use crate::trial::Trial;
 
@@ -195,7 +195,7 @@ fn of_captured(packets: u64, trial: &Trial) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::Busy;
+    use crate::host::machine::Busy;
     use crate::packet_order::PacketOrder;
     use crate::tools::Counted;
 

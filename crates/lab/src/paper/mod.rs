@@ -22,7 +22,7 @@ pub use self::results::{Results, Selection};
 pub use self::score::{ClaimVerdict, Score};
 use crate::load::FCS_LEN;
 use crate::search::Goal;
-use crate::sweep::{Axis, Pace, Plan};
+use crate::search::sweep::{Axis, Pace, Plan};
 use crate::tools::{Setting, Tool};
 
 /// A paper whose experiments can be repeated.
@@ -202,7 +202,7 @@ mod tests {
     }
 
     /// Two rings that are one and the same in truth, since a ring has two blocks at least.
-    fn rings_alike(points: &[crate::sweep::Point]) -> Option<(String, String)> {
+    fn rings_alike(points: &[crate::search::sweep::Point]) -> Option<(String, String)> {
         let bytes = |text: &str| Across::number(text).unwrap() as u64;
         let mut blocks = std::collections::BTreeMap::new();
         for point in points {

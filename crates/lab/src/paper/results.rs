@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Quantity;
-use crate::lossless::Cell;
-use crate::median::median;
-use crate::sweep::Run;
+use crate::search::lossless::Cell;
+use crate::search::median::median;
+use crate::search::sweep::Run;
 use crate::trial::MOST_HELD;
 
 /// Everything that was run for a paper.
@@ -178,7 +178,7 @@ pub(super) fn option<'a>(run: &'a Run, name: &str) -> Option<&'a str> {
 pub(super) mod tests {
     use super::*;
     use crate::load::Load;
-    use crate::sweep::Point;
+    use crate::search::sweep::Point;
     use crate::tools::{Counted, Setting};
     use crate::trial::{Fault, Trial};
 

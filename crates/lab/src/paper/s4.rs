@@ -4,7 +4,7 @@ use super::score::Seen;
 use super::{Experiment, Kind, Paper, Results, Scale, Score, setting, tools};
 use crate::compare::rates::{self, Group, Improvement, Row};
 use crate::compare::{Selection, choose};
-use crate::lossless::Cell;
+use crate::search::lossless::Cell;
 use crate::search::{Goal, HighestRate};
 use crate::tools::Tool;
 
@@ -174,9 +174,9 @@ mod tests {
     use super::super::results::tests::run;
     use super::*;
     use crate::load::Load;
-    use crate::lossless::Step;
     use crate::paper::ClaimVerdict;
     use crate::search::Purpose;
+    use crate::search::lossless::Step;
 
     /// A rate that was found, with a run two percent above that lost something.
     fn cell(tool: &str, size: u32, rate: f64) -> Cell {

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 
-use crate::process;
+use crate::host::process;
 
 mod destination;
 

@@ -11,11 +11,11 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::pair;
 use super::{MARK, MEMORY, scratch};
-use crate::group;
-use crate::namespace::ip;
-use crate::process;
-use crate::storage;
-use crate::sysctl;
+use crate::host::group;
+use crate::host::namespace::ip;
+use crate::host::process;
+use crate::host::storage;
+use crate::host::sysctl;
 
 /// What all names of beds begin with.
 pub(super) const PREFIX: &str = "nslab-";

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use super::line::Wire;
 use super::processors;
+use super::tap::Tap;
 use crate::disk::Disk;
-use crate::memory;
-use crate::quota;
-use crate::sysctl;
-use crate::tap::Tap;
+use crate::host::memory;
+use crate::host::quota;
+use crate::host::sysctl;
 use crate::tools::{Setting, Tool};
 
 /// Who pays for receiving.

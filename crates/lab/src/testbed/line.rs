@@ -12,8 +12,8 @@ use netsniff_capture::interface::{LinkCounters, LinkReader};
 use super::pair::counters;
 use super::processors;
 use super::{GeneratorOutput, MARK, Meanwhile, Processors, SENDER_CPU, TICK, WireEnds};
+use crate::host::nic::Nic;
 use crate::load::Load;
-use crate::nic::Nic;
 use crate::remote::{Destination, RemoteAccess, Shell, quoted};
 
 /// Which wire is measured on, and how its other end is reached.

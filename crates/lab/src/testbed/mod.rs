@@ -7,6 +7,8 @@
 //! happens however its maker ends, and then kills what still runs and removes what was made. So nothing is left behind
 //! after a signal, not even SIGKILL. Where the warden is killed, too, the next bed removes what it finds without a maker.
 
+pub mod tap;
+
 use core::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,15 +21,14 @@ use anyhow::{Context as _, bail, ensure};
 use netsniff_capture::interface::LinkCounters;
 
 use crate::disk::Disk;
-use crate::group::Group;
+use crate::host::group::Group;
+use crate::host::memory::{Bound, Pressure};
+use crate::host::nic::Nic;
+use crate::host::process;
+use crate::host::quota;
+use crate::host::storage;
 use crate::load::Load;
-use crate::memory::{Bound, Pressure};
-use crate::nic::Nic;
-use crate::process;
-use crate::quota;
 use crate::stop::Stop;
-use crate::storage;
-use crate::tap;
 
 mod cleanup;
 mod layout;

@@ -10,15 +10,15 @@ use anyhow::{Context as _, anyhow, ensure};
 use netsniff_capture::interface::{LinkCounters, LinkReader};
 use netsniff_capture::{Interface, in_namespace};
 
+use super::tap::{self, Tap};
 use super::{
     GeneratorOutput, Layout, Meanwhile, Placement, Processors, SENDER_CPU, TICK, WireEnds,
 };
+use crate::host::namespace::{inside, ip, raise};
+use crate::host::nic::Nic;
+use crate::host::process;
+use crate::host::sysctl;
 use crate::load::Load;
-use crate::namespace::{inside, ip, raise};
-use crate::nic::Nic;
-use crate::process;
-use crate::sysctl;
-use crate::tap::{self, Tap};
 
 /// How long the kernel may take to start a thread.
 const PATIENCE: Duration = Duration::from_secs(5);

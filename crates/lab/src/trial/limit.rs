@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Trial;
-use crate::machine::Busy;
+use crate::host::machine::Busy;
 
 /// What there was too little of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

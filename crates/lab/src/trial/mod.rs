@@ -6,6 +6,7 @@ mod limit;
 mod running;
 mod scratch;
 mod sending;
+mod steady;
 
 use std::path::Path;
 use std::thread;
@@ -23,11 +24,11 @@ use self::running::Running;
 use self::scratch::Scratch;
 use self::sending::{Memory, Sent, send};
 use crate::disk::{Drain, Written};
+use crate::host::machine::{Busy, Times};
+use crate::host::process::{self, Usage};
 use crate::load::Load;
-use crate::machine::{Busy, Times};
-use crate::process::{self, Usage};
-use crate::tap::{Meter, Planted, Reading};
 use crate::testbed::Testbed;
+use crate::testbed::tap::{Meter, Planted, Reading};
 use crate::tools::{Counted, Tool};
 
 /// How long a tool may take to begin, and to end.

@@ -8,9 +8,9 @@ use serde::Deserialize;
 
 use super::PATIENCE;
 use super::failure::Failure;
+use super::steady::CpuTime;
+use crate::host::process;
 use crate::load::Load;
-use crate::process;
-use crate::steady::CpuTime;
 use crate::testbed::{GeneratorOutput, Testbed};
 
 /// What the generator says.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use netsniff_lab::certificate::facts::{Capture, Configuration};
 use netsniff_lab::certificate::key::PrivateKey;
 use netsniff_lab::certificate::{Certified, Statement, page};
-use netsniff_lab::machine::Machine;
+use netsniff_lab::host::machine::Machine;
 use netsniff_lab::search::HighestRate;
 use netsniff_lab::testbed::{Layout, Placement};
 use netsniff_lab::tools::Tool;

@@ -9,8 +9,8 @@ use std::process::{Command, Output};
 
 use crate::zeek::corpus::{Scratch, captures};
 use netsniff_analysis::Uid;
-use netsniff_analysis::community_id::CommunityId;
 use netsniff_analysis::key::Endpoint;
+use netsniff_analysis::key::community_id::CommunityId;
 use netsniff_analysis::key::{FlowKey, TCP, UDP};
 use netsniff_analysis::record::{FieldInfo, Privacy};
 use netsniff_analysis::rows::LOGS;

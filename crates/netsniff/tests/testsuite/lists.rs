@@ -58,7 +58,7 @@ fn every_format_is_in_the_list() {
         let listed = Format::ALL.iter().any(|format| format.name() == stem);
         assert_eq!(
             is_format, listed,
-            "output/src/{stem}.rs and the list of formats in output/src/format.rs disagree"
+            "output/src/format/{stem}.rs and the list of formats in output/src/format/mod.rs disagree"
         );
     }
 }

@@ -159,7 +159,7 @@ fn check_conn_row(cells: &BTreeMap<&str, &str>, path: &str) {
         tunnel_parents: parents.as_deref(),
         ip_proto: unless_unset(cell("ip_proto"), |text| text.parse().unwrap()),
         community_id: unless_unset(cell("community_id"), |text| {
-            netsniff_analysis::community_id::CommunityId::from_text(text).unwrap()
+            netsniff_analysis::key::community_id::CommunityId::from_text(text).unwrap()
         }),
         vlan: vlan("vlan"),
         inner_vlan: vlan("inner_vlan"),

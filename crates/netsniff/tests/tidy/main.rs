@@ -376,7 +376,7 @@ fn every_protocol_is_in_the_list() {
 #[test]
 fn the_recipe_for_protocols_tells_all_of_the_interface() {
     let source = text("crates/analysis/src/protocol/mod.rs")
-        + &text("crates/analysis/src/protocol/session.rs");
+        + &text("crates/analysis/src/protocol/session/mod.rs");
     let page = text("docs/add-a-protocol.md");
     let body = |begin: &str| {
         let at = source.find(begin).unwrap_or_else(|| panic!("{begin} in protocol/"));

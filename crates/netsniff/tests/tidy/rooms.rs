@@ -1,4 +1,4 @@
-//! Folders of a crate form no circle, and what a command needs does not know the commands.
+//! Folders of a crate are small and form no circle, and what a command needs does not know the commands.
 //!
 //! The test compares files and folders that lie side by side. A folder's `mod.rs` stands for the folder, so it
 //! may share names with the files in it; and files of one folder may need each other.
@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::source::Sources;
-use super::{check, root};
+use super::{check, root, rust_files};
 
 /// Arrows from module to module, with the names that are taken.
 type Arrows = BTreeMap<(String, String), BTreeSet<String>>;
@@ -137,6 +137,42 @@ fn only_commands_import_commands() {
             .filter(|(from, to)| is_command(to) && !is_command(from) && from != "cli");
         for (from, to) in upward {
             complaints.push(format!("crates/{krate}/{from} imports {to}, a command above it"));
+        }
+    }
+    check(&complaints);
+}
+
+/// Files of one folder at most, its `mod.rs` not counted.
+const MOST_FILES: usize = 13;
+
+/// Folders whose files are all of one level, and what each of them is.
+const OF_ONE_LEVEL: &[(&str, &str)] = &[
+    ("crates/packet/src/wire", "the header of one protocol"),
+    ("crates/capture/src/sys", "calls of the system for one purpose"),
+];
+
+#[test]
+fn folders_hold_about_a_dozen_files() {
+    let mut held: BTreeMap<String, usize> = BTreeMap::new();
+    for file in rust_files().iter().filter(|file| file.contains("/src/")) {
+        let (folder, name) = file.rsplit_once('/').unwrap_or_default();
+        let stands_for_folder = ["mod.rs", "lib.rs", "main.rs", "tests.rs"].contains(&name);
+        *held.entry(folder.to_owned()).or_default() += usize::from(!stands_for_folder);
+    }
+    let is_of_one_level = |folder: &str| OF_ONE_LEVEL.iter().any(|(known, _)| *known == folder);
+    let mut complaints = Vec::new();
+    for (folder, files) in &held {
+        if *files > MOST_FILES && !is_of_one_level(folder) {
+            complaints.push(format!(
+                "{folder} holds {files} files, {MOST_FILES} are the most: give what belongs together a folder"
+            ));
+        }
+    }
+    for (folder, what) in OF_ONE_LEVEL {
+        if held.get(*folder).is_none_or(|files| *files <= MOST_FILES) {
+            complaints.push(format!(
+                "{folder} (each file: {what}) needs no place in OF_ONE_LEVEL of tests/tidy/rooms.rs"
+            ));
         }
     }
     check(&complaints);

@@ -13,7 +13,7 @@ use crate::flow::attached::{AppLayer, Attached, DatagramTalk};
 use crate::flow::expectations::{Expectations, Route};
 use crate::flow::history::UNKNOWN;
 use crate::flow::streams::{SegmentPayload, StreamContext, StreamSegment, Streams};
-use crate::flow::tcp::machine::SegmentOutcome;
+use crate::flow::tcp::connection::SegmentOutcome;
 use crate::flow::tcp::{Segment, TcpConnection};
 use crate::flow::{Flow, TransportState};
 use crate::key::Endpoint;

@@ -5,7 +5,7 @@ use super::FlowTracker;
 use crate::depth::Depth;
 use crate::flow::attached::AppLayer;
 use crate::flow::history::{History, Letters};
-use crate::flow::tcp::machine::SegmentContext;
+use crate::flow::tcp::connection::SegmentContext;
 use crate::flow::tcp::segment::ORIGINATOR;
 use crate::flow::tcp::{Claimed, Segment, TcpConnection};
 use crate::flow::{Flow, SentTotals, TransportState};

@@ -7,9 +7,9 @@ use super::findings::report;
 use super::{FINISH_STEPS, FlowTracker, GROUP, packet_key, timer_key};
 use crate::flow::flow_events::FlowEventKind;
 use crate::flow::report::Knowledge;
-use crate::flow::statistics::Ending;
+use crate::flow::report::statistics::Ending;
 use crate::flow::table::FlowTable;
-use crate::flow::wheel::{self, Wheel};
+use crate::flow::table::wheel::{self, Wheel};
 use crate::record::{Observer, Phase, SortKey};
 use crate::unit::{CaptureHole, DecodedDatagram, HoleKind};
 

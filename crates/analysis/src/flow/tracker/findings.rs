@@ -6,12 +6,12 @@ use super::{FlowTracker, packet_key};
 use crate::flow::Flow;
 use crate::flow::history::UNKNOWN;
 use crate::flow::report::proto;
-use crate::flow::statistics::FlowStatistics;
+use crate::flow::report::statistics::FlowStatistics;
 use crate::flow::tcp::TcpConnection;
+use crate::key::uid::Uid;
 use crate::log::weird::Weird;
 use crate::protocol::Findings;
 use crate::record::{Connection, Observer, Port, Proto, SortKey};
-use crate::uid::Uid;
 use crate::unit::DecodedDatagram;
 use crate::weird::Oddity;
 

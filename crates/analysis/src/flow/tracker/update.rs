@@ -112,7 +112,7 @@ impl FlowTracker {
             TransportState::Connection(tcp) => &mut **tcp,
             _ => begun.insert(TcpConnection::at(depth.now())),
         };
-        let mut context = tcp::machine::SegmentContext {
+        let mut context = tcp::connection::SegmentContext {
             now: lookup.unit.now,
             history: History { seen: kinds, letters, grown: 0 },
             last_time: last,

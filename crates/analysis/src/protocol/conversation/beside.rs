@@ -5,8 +5,8 @@
 use memchr::memchr2;
 
 use super::{Conversation, Event, Understanding};
-use crate::protocol::findings::Findings;
 use crate::protocol::list::ProtocolId;
+use crate::protocol::session::findings::Findings;
 use crate::protocol::session::{Role, SessionContext};
 use crate::protocol::{Detection, Protocol};
 use crate::reassembly::stream::Piece;

@@ -2,10 +2,10 @@
 
 use netsniff_packet::Timestamp;
 
+use super::detection::Detecting;
 use super::{Conversation, Event, Speaker, Understanding};
-use crate::protocol::detection::Detecting;
-use crate::protocol::findings::Findings;
 use crate::protocol::list::{ProtocolId, ProtocolSet};
+use crate::protocol::session::findings::Findings;
 use crate::protocol::session::{Counted, Role, SessionContext, Successor};
 use crate::reassembly::stream::Piece;
 

@@ -5,6 +5,7 @@
 //! that fail.
 
 mod beside;
+mod detection;
 mod handover;
 mod opening;
 mod within;
@@ -13,12 +14,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use netsniff_packet::Timestamp;
 
-use super::detection::Detecting;
-use super::expected::Announcement;
-use super::findings::{Findings, MAX_ODDITIES};
+use self::detection::Detecting;
 use super::list::{ProtocolId, ProtocolSet, Services};
-use super::session::{
-    Bytes, Counted, GapAction, MissingBytes, Progress, Role, Session, SessionContext, SideEnd,
+use super::{
+    Announcement, Bytes, Counted, Findings, GapAction, MAX_ODDITIES, MissingBytes, Progress, Role,
+    Session, SessionContext, SideEnd,
 };
 use crate::reassembly::stream::{GapCause, Piece};
 use beside::Beside;

@@ -1,9 +1,9 @@
 //! How a conversation begins: its first pieces tell the protocol, whose session gets them then.
 
+use super::detection::{self, Detecting, Guess, HeldContent};
 use super::{Conversation, Event, Understanding};
-use crate::protocol::detection::{self, Detecting, Guess, HeldContent};
-use crate::protocol::findings::Findings;
 use crate::protocol::session::SessionContext;
+use crate::protocol::session::findings::Findings;
 use crate::reassembly::stream::Piece;
 
 /// A port of which nothing is known.

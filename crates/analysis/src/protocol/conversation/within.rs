@@ -4,7 +4,7 @@
 use netsniff_packet::Timestamp;
 
 use super::{Conversation, Event};
-use crate::protocol::findings::Findings;
+use crate::protocol::session::findings::Findings;
 use crate::protocol::session::{Role, SessionContext};
 use crate::reassembly::stream::{GapCause, Piece};
 

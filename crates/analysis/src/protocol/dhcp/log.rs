@@ -2,8 +2,8 @@
 
 use netsniff_packet::{Address, Timestamp};
 
+use crate::key::uid::Uid;
 use crate::record::Interval;
-use crate::uid::Uid;
 
 crate::record! {
     /// One row for each exchange of DHCP: the messages with one transaction identifier, in

@@ -2,8 +2,8 @@
 
 use netsniff_packet::{Address, Timestamp};
 
+use crate::key::uid::Uid;
 use crate::record::{Interval, UnsetIfEmpty};
-use crate::uid::Uid;
 
 crate::record! {
     /// One row for each exchange of DHCPv6 (RFC 8415): the messages with one transaction identifier

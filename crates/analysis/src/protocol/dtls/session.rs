@@ -2,7 +2,7 @@
 
 use super::fragments::{Fragment, FragmentedMessage as Fragmented};
 use crate::protocol::file_transfer;
-use crate::protocol::findings::Findings;
+use crate::protocol::session::findings::Findings;
 use crate::protocol::session::{Datagram, DatagramVerdict, Session};
 use crate::protocol::tls::fingerprint::Carrier;
 use crate::protocol::tls::handshake::HandshakeMessage;

@@ -3,7 +3,7 @@
 use netsniff_packet::Timestamp;
 
 use super::*;
-use crate::protocol::findings::Findings;
+use crate::protocol::session::findings::Findings;
 use crate::protocol::session::{Datagram, Role};
 use crate::protocol::tls::hello::tests::{alpn, client, server, server_name, vector16};
 use crate::protocol::tls::tests::{Row, mutate, rows};

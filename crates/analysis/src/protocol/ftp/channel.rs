@@ -4,7 +4,7 @@ use core::net::IpAddr;
 
 use netsniff_packet::Address;
 
-use crate::protocol::line::number;
+use crate::protocol::syntax::line::number;
 
 /// Where a data connection will go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -75,7 +75,7 @@ fn is_told(text: &[u8]) -> bool {
 /// The last number in a text.
 pub(super) fn last_number(text: &[u8]) -> Option<u64> {
     let mut runs = text.split(|byte| !byte.is_ascii_digit());
-    runs.rfind(|digits| !digits.is_empty()).and_then(crate::protocol::line::number)
+    runs.rfind(|digits| !digits.is_empty()).and_then(crate::protocol::syntax::line::number)
 }
 
 #[cfg(test)]

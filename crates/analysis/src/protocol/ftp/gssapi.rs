@@ -4,7 +4,8 @@
 use netsniff_packet::Timestamp;
 
 use crate::protocol::file_transfer::Carrier;
-use crate::protocol::{Bytes, Findings, Progress, Role, Session, base64, tls};
+use crate::protocol::syntax::base64;
+use crate::protocol::{Bytes, Findings, Progress, Role, Session, tls};
 
 /// What a reply has before its token.
 const ADAT: &[u8] = b"ADAT=";

@@ -3,7 +3,7 @@
 use memchr::memchr;
 
 use crate::protocol::Role;
-use crate::protocol::line::{Bounded, bounded};
+use crate::protocol::syntax::line::{Bounded, bounded};
 
 /// Bytes of a line that are kept; what follows them counts for nothing. RFC 959 has no bound; paths have
 /// 4 KiB at most.

@@ -5,8 +5,8 @@ use core::net::IpAddr;
 use netsniff_packet::{Address, Timestamp};
 
 use super::codes;
+use crate::key::uid::Uid;
 use crate::record::{Connection, Port};
-use crate::uid::Uid;
 
 /// Bytes of arguments and replies in the log (`FTP::max_arg_length`).
 pub(super) const MAX_TEXT: usize = 4_096;

@@ -21,7 +21,7 @@ mod path;
 mod session;
 mod transfer;
 
-use super::line::first_word;
+use super::syntax::line::first_word;
 use super::tls::{OCSP, SSL, X509};
 use super::{Detection, Heads, Protocol, Session, SessionContext};
 use crate::file;

@@ -11,7 +11,7 @@ use super::lines::{Lines, StreamMode};
 use super::log::{Ftp, MAX_TEXT, SCHEME};
 use super::transfer::Transfer;
 use super::{codes, path};
-use crate::protocol::line::first_word;
+use crate::protocol::syntax::line::first_word;
 use crate::protocol::{
     Announcement, Bytes, Expected, ExpectedTransfer, Findings, GapAction, MissingBytes, Progress,
     Role, Session, SessionContext,

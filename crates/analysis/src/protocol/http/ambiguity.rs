@@ -8,8 +8,8 @@
 //! | `HTTP_blank_before_colon` | 5.1: servers must refuse it, proxies remove it |
 //! | `HTTP_bad_header_field` | 5.1: a name that is none, or no colon |
 
-use crate::protocol::line::Line;
 use crate::protocol::mime::is_token_byte;
+use crate::protocol::syntax::line::Line;
 use crate::weird::Weirds;
 
 /// Looks at the first line of `data`.

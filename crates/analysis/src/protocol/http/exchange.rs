@@ -4,10 +4,10 @@ use netsniff_packet::Timestamp;
 
 use super::log::Http;
 use super::start_line::StatusLine;
-use crate::protocol::base64;
 use crate::protocol::dns::answers::Following;
 use crate::protocol::file_transfer::FileTransfer;
 use crate::protocol::mime::Field;
+use crate::protocol::syntax::base64;
 use crate::protocol::{Findings, Role};
 use crate::record::UnsetIfEmpty;
 

@@ -1,6 +1,6 @@
 //! Lines and header fields as they lie in a stream: where they end, however they end.
 
-use crate::protocol::line::{self, Line, LineEnd};
+use crate::protocol::syntax::line::{self, Line, LineEnd};
 
 /// The longest line that is read in one piece, with which Zeek has a bound, too
 /// (`contentline_size_exceeded`). Servers allow 8 to 16 KiB.

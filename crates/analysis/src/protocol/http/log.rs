@@ -2,9 +2,9 @@
 
 use netsniff_packet::Timestamp;
 
+use crate::key::uid::Uid;
 use crate::protocol::dns::answers::Followed;
 use crate::record::UnsetIfEmpty;
-use crate::uid::Uid;
 
 crate::record! {
     /// One row for each HTTP request with its response, or one of them alone.

@@ -2,8 +2,8 @@
 
 use memchr::memchr;
 
-use crate::protocol::line::{LONGEST, LineEnd, next_by_lf};
 use crate::protocol::mime::{MimeMessage, Visitor};
+use crate::protocol::syntax::line::{LONGEST, LineEnd, next_by_lf};
 
 /// A body that is read, line by line. LF ends a line, mostly behind CR: so all bytes of the parts are
 /// told as they are.

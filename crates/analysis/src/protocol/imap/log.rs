@@ -2,7 +2,7 @@
 
 use netsniff_packet::Timestamp;
 
-use crate::uid::Uid;
+use crate::key::uid::Uid;
 
 crate::record! {
     /// One row for each connection in IMAP, without a mailbox, and one for each mailbox that it

@@ -3,10 +3,10 @@
 use netsniff_packet::Timestamp;
 
 use super::log::Imap;
+use crate::key::uid::Uid;
 use crate::protocol::Findings;
 use crate::protocol::mime::mail::Parts;
-use crate::protocol::sasl::{LogIn, LoggedIn};
-use crate::uid::Uid;
+use crate::protocol::syntax::sasl::{LogIn, LoggedIn};
 
 /// Mailboxes of one connection that are told apart. What is done in more of them counts for the
 /// connection.

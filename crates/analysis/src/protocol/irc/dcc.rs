@@ -5,7 +5,7 @@ use core::net::{IpAddr, Ipv4Addr};
 
 use netsniff_packet::Address;
 
-use crate::protocol::line::{first_word, number};
+use crate::protocol::syntax::line::{first_word, number};
 
 /// A file that is offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use netsniff_packet::Timestamp;
 
-use crate::uid::Uid;
+use crate::key::uid::Uid;
 
 crate::record! {
     /// One row for each of a client's IRC commands NICK, USER and JOIN, and for each file that is

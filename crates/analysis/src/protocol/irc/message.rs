@@ -1,6 +1,6 @@
 //! A line of IRC: RFC 2812 section 2.3.1, with the tags of IRCv3 before it.
 
-use crate::protocol::line::first_word;
+use crate::protocol::syntax::line::first_word;
 
 /// A message (RFC 2812, 2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ mod message;
 mod offered;
 mod session;
 
-use super::line::{Bounded, bounded, first_word};
+use super::syntax::line::{Bounded, bounded, first_word};
 use super::{Detection, Heads, Protocol, Session, SessionContext};
 use crate::record::LogType;
 use message::IrcMessage;

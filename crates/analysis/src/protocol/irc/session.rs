@@ -8,7 +8,7 @@ use super::dcc::{Dcc, Offer};
 use super::log::Irc;
 use super::message::IrcMessage;
 use super::offered::Offered;
-use crate::protocol::line::{Bounded, bounded};
+use crate::protocol::syntax::line::{Bounded, bounded};
 use crate::protocol::{
     Announcement, Bytes, Expected, ExpectedTransfer, Findings, GapAction, MissingBytes, Progress,
     Role, Session,

@@ -3,7 +3,7 @@
 
 use super::encoding::hex;
 use super::token::{skip_blanks, token};
-use crate::protocol::base64;
+use crate::protocol::syntax::base64;
 
 /// A header field (RFC 5322, 2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

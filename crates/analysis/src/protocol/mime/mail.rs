@@ -3,9 +3,9 @@
 use netsniff_packet::Timestamp;
 
 use super::{Field, LineEnd, MimeMessage, Part, Visitor};
+use crate::key::uid::Uid;
 use crate::protocol::file_transfer::{Carrier, FileTransfer};
 use crate::protocol::{Findings, Role};
-use crate::uid::Uid;
 use crate::weird::Detail;
 
 /// Parts whose types, names and files are told of one mail. More are counted only.

@@ -16,12 +16,12 @@ mod field;
 pub(super) mod mail;
 mod token;
 
-pub(super) use super::line::LineEnd;
+pub(super) use super::syntax::line::LineEnd;
 pub(super) use field::Field;
 pub(super) use mail::Mail;
 pub(super) use token::{is_token_byte, token};
 
-use super::base64;
+use super::syntax::base64;
 use encoding::QuotedPrintable;
 
 /// Levels of messages and multiparts within each other, Zeek's `MIME::max_depth`.

@@ -1,7 +1,7 @@
 //! Messages as the RFCs have them, and as they should not be.
 
 use super::*;
-use crate::protocol::line;
+use crate::protocol::syntax::line;
 
 /// Puts down what it is told, a line each.
 #[derive(Default)]

@@ -2,7 +2,7 @@
 
 use netsniff_packet::Timestamp;
 
-use crate::uid::Uid;
+use crate::key::uid::Uid;
 
 crate::record! {
     /// One row for each connection in POP3: who logged in, and what became of the mails.

@@ -12,7 +12,7 @@ mod log;
 mod session;
 mod summary;
 
-use super::line;
+use super::syntax::line;
 use super::{Detection, Heads, Protocol, Session, SessionContext};
 use crate::file;
 use crate::record::LogType;

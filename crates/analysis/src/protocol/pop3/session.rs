@@ -7,10 +7,10 @@ use netsniff_packet::Timestamp;
 use super::command::Pop3Command;
 use super::summary::Summary;
 use crate::protocol::file_transfer::Carrier;
-use crate::protocol::line::{self, Line, LineEnd, Pieces};
 use crate::protocol::mime::Mail;
 use crate::protocol::mime::mail::{Numbers, Origin};
-use crate::protocol::sasl::Sasl;
+use crate::protocol::syntax::line::{self, Line, LineEnd, Pieces};
+use crate::protocol::syntax::sasl::Sasl;
 use crate::protocol::{
     Bytes, Findings, GapAction, MissingBytes, Progress, Role, Session, SessionContext, SideEnd,
 };

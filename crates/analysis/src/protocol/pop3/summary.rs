@@ -3,9 +3,9 @@
 use netsniff_packet::Timestamp;
 
 use super::log::Pop3;
+use crate::key::uid::Uid;
 use crate::protocol::mime::mail::Parts;
-use crate::protocol::sasl::{LogIn, LoggedIn};
-use crate::uid::Uid;
+use crate::protocol::syntax::sasl::{LogIn, LoggedIn};
 
 /// The longest greeting that is told.
 const MAX_GREETING: usize = 512;

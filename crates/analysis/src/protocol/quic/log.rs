@@ -7,8 +7,8 @@ use netsniff_packet::Timestamp;
 use super::packet::Invariant;
 use super::version;
 use crate::file::digest::hex;
-use crate::protocol::findings::Findings;
 use crate::protocol::session::Role;
+use crate::protocol::session::findings::Findings;
 
 /// Letters of a history, beyond which no more are added (`max_history_length`).
 const MAX_HISTORY: usize = 100;

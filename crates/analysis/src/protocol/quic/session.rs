@@ -5,7 +5,7 @@ use super::messages::FirstMessage;
 use super::packet::{FIXED, Frame, Frames, Invariant, LONG, Packet};
 use super::protection::Keys;
 use super::version::{self, PacketType, Version};
-use crate::protocol::findings::Findings;
+use crate::protocol::session::findings::Findings;
 use crate::protocol::session::{Datagram, DatagramVerdict, Role, Session};
 use crate::protocol::tls::fingerprint::Carrier;
 use crate::protocol::tls::handshake::HandshakeMessage;

@@ -5,7 +5,7 @@ use netsniff_packet::Timestamp;
 use super::protection::Keys;
 use super::protection::tests::seal;
 use super::*;
-use crate::protocol::findings::Findings;
+use crate::protocol::session::findings::Findings;
 use crate::protocol::session::{Datagram, Role};
 use crate::protocol::tls::hello::tests::{alpn, client, server, server_name};
 use crate::protocol::tls::tests::{Row, message, mutate, rows};

@@ -6,9 +6,9 @@ use netsniff_packet::Timestamp;
 use super::command::LastChunk;
 use super::transactions::Transactions;
 use crate::protocol::file_transfer::Carrier;
-use crate::protocol::line::{self, LONGEST, LineEnd};
 use crate::protocol::mime::mail::{Numbers, Origin};
 use crate::protocol::mime::{Field, Mail};
+use crate::protocol::syntax::line::{self, LONGEST, LineEnd};
 use crate::protocol::{Findings, Progress, Role, SessionContext};
 
 /// The mail that is being sent, if any.

@@ -4,7 +4,7 @@ use netsniff_packet::{Address, Timestamp};
 
 use crate::record::Connection;
 
-use crate::uid::Uid;
+use crate::key::uid::Uid;
 
 crate::record! {
     /// One row for each mail that a client sends or tries to send, and for each connection that

@@ -18,7 +18,7 @@ mod session;
 mod transaction;
 mod transactions;
 
-use super::line;
+use super::syntax::line;
 use super::{Detection, Heads, Protocol, Session, SessionContext};
 use crate::file;
 use crate::record::LogType;

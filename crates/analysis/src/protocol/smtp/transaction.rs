@@ -7,7 +7,7 @@ use super::log::Smtp;
 use crate::protocol::Findings;
 use crate::protocol::mime::Field;
 use crate::protocol::mime::mail::Parts;
-use crate::protocol::sasl::{LogIn, LoggedIn};
+use crate::protocol::syntax::sasl::{LogIn, LoggedIn};
 
 /// Recipients, addressees of either kind and hosts of the path that are told of one mail, as in
 /// Zeek (`SMTP::max_rcptto_addresses` and its kin).

@@ -7,7 +7,7 @@ use netsniff_packet::Timestamp;
 
 use super::transaction::Transaction;
 use crate::protocol::Findings;
-use crate::protocol::sasl::LogIn;
+use crate::protocol::syntax::sasl::LogIn;
 
 /// Mails that may wait for their final replies: clients that do not wait send few ahead.
 const MAX_WAITING: usize = 32;

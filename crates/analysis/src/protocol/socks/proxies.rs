@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use netsniff_packet::{Address, Timestamp};
 
 use crate::correlator::{Join, JoinOutput};
+use crate::key::uid::Uid;
 use crate::limits::Limits;
 use crate::log::tunnel::{Tunnel, TunnelAction, TunnelType};
 use crate::record::{Connection, Fact, Port, SortKey};
-use crate::uid::Uid;
 
 /// A connection through a proxy was asked for, or granted.
 #[derive(Clone, Copy, Debug)]

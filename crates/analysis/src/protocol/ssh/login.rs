@@ -6,7 +6,8 @@ use sha2::{Digest, Sha256};
 use super::algorithms::Agreed;
 use super::log::Ssh;
 use super::version::{Speaks, Version};
-use crate::protocol::{Role, base64};
+use crate::protocol::Role;
+use crate::protocol::syntax::base64;
 
 /// Letters of a host key's fingerprint that Zeek writes: those of the first 24 bytes.
 const FINGERPRINT_BYTES: usize = 24;

@@ -5,7 +5,7 @@ use super::authentication::Authentication;
 use super::login::Login;
 use super::packet::{self, KEXINIT, NEWKEYS, Packet, SESSION_KEY};
 use super::version::{self, MAX_LINE, Speaks, Version};
-use crate::protocol::line::{Bounded, bounded};
+use crate::protocol::syntax::line::{Bounded, bounded};
 use crate::protocol::{Bytes, Findings, Progress, Role, Session};
 use crate::weird::{Detail, Once};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::fingerprint::{self, Carrier};
 use super::hello::{ClientHello, ServerHello};
-use crate::protocol::recent::{Held, Recent};
+use crate::protocol::session::recent::{Held, Recent};
 use crate::protocol::x509::{Certificate, Presented};
 
 /// What all conversations of a worker share.

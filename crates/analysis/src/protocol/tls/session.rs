@@ -10,7 +10,7 @@ use super::record::{
     ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, HEADER_LEN, HEARTBEAT, Kind, Layer,
 };
 use crate::protocol::file_transfer;
-use crate::protocol::findings::Findings;
+use crate::protocol::session::findings::Findings;
 use crate::protocol::session::{Bytes, GapAction, MissingBytes, Progress, Role, Session};
 
 /// Octets of a record in SSL 2 before its body: length and type, and two that are the body's begin.

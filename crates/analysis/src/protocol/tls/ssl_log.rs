@@ -6,7 +6,7 @@ use std::sync::Arc;
 use netsniff_packet::Timestamp;
 
 use crate::protocol::dns::answers::{Followed, Following};
-use crate::protocol::findings::Findings;
+use crate::protocol::session::findings::Findings;
 
 /// Letters of a history, beyond which no more are added (`max_ssl_history_length`).
 const MAX_HISTORY: usize = 100;

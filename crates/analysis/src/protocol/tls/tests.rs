@@ -8,12 +8,12 @@ use super::hello::tests::{alpn, client, retry, server, server_name, vector16};
 use super::record::HANDSHAKE;
 use super::*;
 use crate::key::Endpoint;
+use crate::key::uid::Uid;
 use crate::limits::Limits;
-use crate::protocol::findings::{Finding, Findings};
+use crate::protocol::session::findings::{Finding, Findings};
 use crate::protocol::session::{Bytes, Progress, Role};
 use crate::protocol::x509::Presented;
 use crate::record::{Connection, FieldInfo, Proto, Record, Value, Visitor, WholeRow};
-use crate::uid::Uid;
 
 pub(in crate::protocol) fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     let len = u32::try_from(body.len()).unwrap().to_be_bytes();

@@ -5,7 +5,7 @@ use sha1::{Digest, Sha1};
 
 use super::log::WebSocket;
 use super::session::WebSocketSession;
-use crate::protocol::base64;
+use crate::protocol::syntax::base64;
 use crate::protocol::{Role, Successor};
 
 /// What the server appends to the client's key, RFC 6455 section 1.3.

@@ -3,7 +3,9 @@
 
 use netsniff_packet::Address;
 
-use crate::protocol::der::{BOOLEAN, Elements, INTEGER, OBJECT, OCTET_STRING, SEQUENCE, unsigned};
+use crate::protocol::syntax::der::{
+    BOOLEAN, Elements, INTEGER, OBJECT, OCTET_STRING, SEQUENCE, unsigned,
+};
 
 /// `subjectAltName` (2.5.29.17).
 const OTHER_NAMES: &[u8] = &[0x55, 0x1d, 17];

@@ -1,7 +1,7 @@
 //! Public keys, RFC 3279 and RFC 5480: what algorithm, how long, on which curve. Algorithms have the
 //! long names that OpenSSL gives them, as in Zeek.
 
-use crate::protocol::der::{
+use crate::protocol::syntax::der::{
     self, BIT_STRING, Element, Elements, INTEGER, OBJECT, OCTET_STRING, SEQUENCE,
 };
 
@@ -219,7 +219,7 @@ pub(super) fn signature_name(object: &[u8]) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::der::tests::element;
+    use crate::protocol::syntax::der::tests::element;
 
     fn info(object: &[u8], parameters: &[u8], key: &[u8]) -> Vec<u8> {
         let algorithm = element(SEQUENCE, &[element(OBJECT, object), parameters.to_vec()].concat());

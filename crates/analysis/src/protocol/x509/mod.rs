@@ -28,8 +28,8 @@ use std::sync::Arc;
 use netsniff_packet::{Address, Timestamp};
 use sha2::{Digest as _, Sha256};
 
+use super::syntax::der::{self, BIT_STRING, Elements, INTEGER, OBJECT, SEQUENCE, context};
 use crate::file::digest::hex;
-use crate::protocol::der::{self, BIT_STRING, Elements, INTEGER, OBJECT, SEQUENCE, context};
 use crate::record::{Fact, UnsetIfEmpty};
 use extension::Extensions;
 use key::Key;

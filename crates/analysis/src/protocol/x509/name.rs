@@ -2,7 +2,7 @@
 //! writes: the last part first, short names of attributes, and `\` before what needs it.
 
 use crate::file::digest::hex;
-use crate::protocol::der::{self, Elements, OBJECT, SEQUENCE, SET};
+use crate::protocol::syntax::der::{self, Elements, OBJECT, SEQUENCE, SET};
 
 /// Octets of a name's text, beyond which Zeek cuts it.
 const MAX_TEXT: usize = 2047;
@@ -192,7 +192,7 @@ fn short_name(kind: &[u8]) -> Option<&'static str> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::protocol::der::tests::element;
+    use crate::protocol::syntax::der::tests::element;
 
     /// A name with one attribute in each part.
     pub(in super::super) fn name(parts: &[(&[u8], u8, &[u8])]) -> Vec<u8> {

@@ -5,8 +5,10 @@ use netsniff_packet::Timestamp;
 pub(crate) use super::ocsp_log::Ocsp;
 use super::{serial, time};
 use crate::file::digest::hex;
-use crate::protocol::der::{Elements, INTEGER, OBJECT, OCTET_STRING, SEQUENCE, context, dotted};
-use crate::uid::Uid;
+use crate::key::uid::Uid;
+use crate::protocol::syntax::der::{
+    Elements, INTEGER, OBJECT, OCTET_STRING, SEQUENCE, context, dotted,
+};
 
 /// `ENUMERATED`, ITU-T X.690 section 8.4.
 const ENUMERATED: u8 = 0x0a;
@@ -135,7 +137,7 @@ fn reason_name(reason: &[u8]) -> &'static str {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::protocol::der::tests::element;
+    use crate::protocol::syntax::der::tests::element;
     use crate::record::Seconds;
 
     const SHA1: &[u8] = &[0x2b, 0x0e, 3, 2, 0x1a];

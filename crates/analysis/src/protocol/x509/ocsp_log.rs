@@ -2,8 +2,8 @@
 
 use netsniff_packet::Timestamp;
 
+use crate::key::uid::Uid;
 use crate::record::Seconds;
-use crate::uid::Uid;
 
 crate::record! {
     /// One row for each status in a reply of OCSP (RFC 6960), which HTTP carries, or a handshake of TLS

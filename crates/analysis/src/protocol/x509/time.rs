@@ -1,6 +1,6 @@
 //! Times of certificates, RFC 5280 section 4.1.2.5.
 
-use crate::protocol::der::Element;
+use crate::protocol::syntax::der::Element;
 use crate::record::Seconds;
 
 /// `UTCTime`.

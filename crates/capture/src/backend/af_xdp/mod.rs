@@ -21,13 +21,13 @@ use std::time::Duration;
 use netsniff_packet::Loss;
 
 use self::queue::{Queue, QueueIntake};
+use super::af_packet::packet_socket;
 use super::listing::Description;
 use super::receiver::{Base, Entrance, Ring, RingReceiver};
 use super::shared_tally::{self, SharedTally};
 use super::xdp;
 use super::{
     Backend, Gate, Intake, Lent, Path, Receiver, RingFacts, RingUnit, StampSource, XdpFacts,
-    packet_socket,
 };
 use crate::counters::Counted;
 use crate::ebpf::redirect::redirect;

@@ -4,8 +4,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::backend::af_packet::packet_socket;
 use crate::backend::losses::Losses;
-use crate::backend::packet_socket;
 use crate::error::{CallContext as _, Error, Result};
 use crate::host::available_memory;
 use crate::interface::Interface;

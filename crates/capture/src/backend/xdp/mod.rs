@@ -4,7 +4,7 @@ use std::io;
 
 use netsniff_packet::filter::classic;
 
-use super::packet_socket;
+use super::af_packet::packet_socket;
 use crate::ebpf;
 use crate::ebpf::assembler::Instruction;
 use crate::error::{Error, Result, Right, refused};

@@ -14,9 +14,9 @@ use netsniff_console::{UsageError, quantity};
 use super::common::{Quota, directory, quota};
 use super::wire::WireArgs;
 use crate::certificate::facts::{Capture, Configuration};
-use crate::machine::Machine;
-use crate::nic::Nic;
-use crate::storage::Storage;
+use crate::host::machine::Machine;
+use crate::host::nic::Nic;
+use crate::host::storage::Storage;
 use crate::testbed::{self, Layout, Placement, Sender, Wire};
 use crate::tools::{Setting, Tool};
 

@@ -6,8 +6,8 @@ use netsniff_console::number::exact;
 
 use super::super::table::{came, mbps, whole};
 use crate::certificate::facts::Configuration;
+use crate::certificate::recheck::Checked;
 use crate::certificate::{Certified, RateVerdict, Statement};
-use crate::certify::Checked;
 use crate::search::HighestRate;
 use crate::trial::Trial;
 

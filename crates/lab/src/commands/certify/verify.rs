@@ -15,8 +15,8 @@ use crate::certificate::envelope::EnvelopeError;
 use crate::certificate::facts::{Difference, differences};
 use crate::certificate::key::PublicKey;
 use crate::certificate::page::{self, Wording};
+use crate::certificate::recheck::{self, Checked};
 use crate::certificate::{Certified, RateVerdict, Statement};
-use crate::certify::{self, Checked};
 use crate::stop::Stop;
 use crate::testbed::{self, Layout, MOST_QUEUES, Testbed};
 use crate::tools::Tool;
@@ -176,9 +176,9 @@ fn check(
 ) -> anyhow::Result<Vec<Checked>> {
     let signal = common::signal()?;
     let (program, warden) = programs()?;
-    let each = certify::each(args.check, rates.len());
+    let each = recheck::each(args.check, rates.len());
     if !args.quiet {
-        let time = certify::planned(each, rates.len());
+        let time = recheck::planned(each, rates.len());
         print_plan(rates.len(), each, time);
     }
     let stop = Stop::new(&signal, args.budget);
@@ -190,7 +190,7 @@ fn check(
                 say(&format!("{} bytes: {}", certified.size, text::trial(trial)));
             }
         };
-        checks.push(certify::check(&bed, &program, (tool, certified), each, &stop, &mut tell)?);
+        checks.push(recheck::check(&bed, &program, (tool, certified), each, &stop, &mut tell)?);
     }
     Ok(checks)
 }

@@ -16,8 +16,8 @@ use super::common;
 use super::reports::{self, Report, ReportContent};
 use crate::compare::facts::{Fact, Setup, differing};
 use crate::compare::{Chosen, LeftOut, Measured, Selection, choose, rates, runs};
-use crate::lossless::Cell;
-use crate::sweep::Run;
+use crate::search::lossless::Cell;
+use crate::search::sweep::Run;
 
 /// What changed from A to B, and how sure that is
 ///

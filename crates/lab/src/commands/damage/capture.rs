@@ -6,10 +6,10 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 
 use anyhow::Context as _;
-use netsniff_analysis::decoding::DecodeStage;
+use netsniff_analysis::engine::decoding::DecodeStage;
+use netsniff_analysis::engine::shard::Shard;
 use netsniff_analysis::flow::flow_events::{FlowEvent, FlowEventKind};
 use netsniff_analysis::key::FlowKey;
-use netsniff_analysis::shard::Shard;
 use netsniff_analysis::{DecodedDatagram, Depth, Limits, Observer, Options, Record, SortKey};
 use netsniff_packet::{Batch, Packet, Progress, Source as _};
 use netsniff_pcapfile::Reader;

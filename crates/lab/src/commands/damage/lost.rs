@@ -11,7 +11,7 @@ use crate::commands::{common, programs, table};
 use crate::damage::{Damage, missing};
 use crate::load::{FCS_LEN, Load};
 use crate::stop::Stop;
-use crate::tap::Tap;
+use crate::testbed::tap::Tap;
 use crate::testbed::{Layout, Testbed};
 use crate::tools::{Setting, Tool};
 use crate::trial::{self, Trial};

@@ -23,7 +23,7 @@ use super::wire::NoWireArgs;
 use crate::damage::{Damage, DamageOutcome, Flows, Mix};
 use crate::report::sections;
 use crate::stop::Stop;
-use crate::tap::Tap;
+use crate::testbed::tap::Tap;
 
 /// How many flows miss packets where a share of the packets is lost, expected and counted
 ///

@@ -9,7 +9,7 @@ use super::{
     Across, Experiment, Figure, Kind, Paper, Quantity, Results, Scale, Score, Selection, Sweep,
     TOLERATED, axis, tools,
 };
-use crate::sweep::{Pace, Run};
+use crate::search::sweep::{Pace, Run};
 
 const NAIVE: &str = "load-naive";
 const LOAD: &str = "load";

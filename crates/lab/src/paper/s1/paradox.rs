@@ -157,7 +157,7 @@ mod tests {
     use super::*;
     use crate::load::Load;
     use crate::paper::ClaimVerdict;
-    use crate::sweep::Run;
+    use crate::search::sweep::Run;
 
     fn verdicts(runs: &[(&str, &[Run])]) -> [ClaimVerdict; 2] {
         let runs = runs.iter().map(|(name, runs)| ((*name).to_owned(), runs.to_vec())).collect();

@@ -9,7 +9,7 @@ use super::{
     Across, Experiment, Figure, Kind, Paper, Quantity, Results, Scale, Score, Sweep, TOLERATED,
     axis, tools,
 };
-use crate::sweep::Run;
+use crate::search::sweep::Run;
 use crate::trial::Limit;
 
 const RATES: &str = "rates";

@@ -169,7 +169,7 @@ mod tests {
     use crate::load::Load;
     use crate::packet_order::PacketOrder;
     use crate::paper::ClaimVerdict::{self, Fails, Holds, Unavailable};
-    use crate::sweep::Run;
+    use crate::search::sweep::Run;
 
     /// A run of a million with so many out of order and so many late.
     fn at(tool: &str, (name, value): (&str, &str), inversions: u64, late: Option<u64>) -> Run {

@@ -9,7 +9,7 @@ use super::super::{
 };
 use crate::disk::{PIPE, Stream};
 use crate::load::{FCS_LEN, Load};
-use crate::sweep::{Pace, Run};
+use crate::search::sweep::{Pace, Run};
 use crate::testbed::Layout;
 
 const DISK: &str = "disk";

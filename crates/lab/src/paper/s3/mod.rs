@@ -12,7 +12,7 @@ use super::{
     Selection, Sweep, TOLERATED, axis, tools,
 };
 use crate::load::FCS_LEN;
-use crate::sweep::Pace;
+use crate::search::sweep::Pace;
 
 const DEFAULTS: &str = "session-1";
 const SNAPLENS: &str = "session-2";
@@ -347,7 +347,7 @@ mod tests {
     use super::*;
     use crate::load::Load;
     use crate::paper::ClaimVerdict;
-    use crate::sweep::Run;
+    use crate::search::sweep::Run;
 
     fn at(size: u32, loss: f64) -> Run {
         let rate = Some(1e9 / 8.0 / f64::from(size + 20));

@@ -1,8 +1,8 @@
 //! The highest rates without loss.
 
-use crate::lossless::{Cell, Step};
 use crate::report::number::{exact, whole};
 use crate::report::{Axis, Bars, Chart, Dot, Part, Plot, Section, Series, Table, Value};
+use crate::search::lossless::{Cell, Step};
 use crate::search::{HighestRate, Purpose};
 use crate::trial::Limit;
 

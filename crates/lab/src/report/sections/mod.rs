@@ -14,7 +14,7 @@ pub use self::sweep::sweep;
 
 use super::Stage;
 use super::{Chart, Part, Plot, Waterfall, number};
-use crate::machine::Machine;
+use crate::host::machine::Machine;
 use crate::testbed::{Layout, Sender};
 use crate::trial::Trial;
 
@@ -127,7 +127,7 @@ fn whole(value: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tap::Planted;
+    use crate::testbed::tap::Planted;
     use crate::tools::Counted;
 
     fn stages(arrived: u64, dropped: Option<u64>, captured: Option<u64>) -> Vec<Option<u64>> {

@@ -1,10 +1,10 @@
 //! A paper's experiments: its figures, drawn of what was run here, and its claims with their scores.
 
-use crate::median::median;
 use crate::paper::{Across, ClaimVerdict, Figure, Paper, Quantity, Results, Score};
 use crate::report::number::whole;
 use crate::report::{Axis, Chart, Dot, Mark, Part, Plot, Section, Series, Table};
-use crate::sweep::Run;
+use crate::search::median::median;
+use crate::search::sweep::Run;
 
 /// Curves in one plot: more cannot be told apart.
 const MOST_CURVES: usize = 8;
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
     use crate::load::Load;
     use crate::report::Scale;
-    use crate::sweep::Point;
+    use crate::search::sweep::Point;
     use crate::tools::{Counted, Setting};
     use crate::trial::{Fault, Trial};
 

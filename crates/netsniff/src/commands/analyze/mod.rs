@@ -1,8 +1,6 @@
 //! `netsniff analyze`: packets to logs and a summary.
 
 mod args;
-pub(super) mod depth;
-mod extraction;
 mod files;
 mod hooks;
 mod live;
@@ -11,7 +9,6 @@ mod named;
 mod origin;
 mod report;
 mod selection;
-mod timeouts;
 mod unparsed;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -22,7 +19,7 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use netsniff_analysis::Options;
-use netsniff_analysis::decoding::Intake;
+use netsniff_analysis::engine::decoding::Intake;
 use netsniff_analysis::file::Extract;
 use netsniff_analysis::ingress::Unparsed;
 use netsniff_packet::Packet;

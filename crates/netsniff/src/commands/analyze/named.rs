@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use netsniff_analysis::flow::talkers::{Connection as TopConnection, Traffic};
+use netsniff_analysis::flow::report::talkers::{Connection as TopConnection, Traffic};
 use netsniff_analysis::key::Endpoint;
 use netsniff_packet::Address;
 use netsniff_packet::filter::Filter;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use netsniff_analysis::checksums::{Checked, Verdicts};
 use netsniff_analysis::correlator::ExtractionStatistics;
 use netsniff_analysis::correlator::{Bound, GivenUp};
-use netsniff_analysis::flow::statistics::{Ending, FlowStatistics};
+use netsniff_analysis::flow::report::statistics::{Ending, FlowStatistics};
 use netsniff_analysis::ingress::statistics::{Count as PacketCount, LossStatistics};
 use netsniff_analysis::log::conn::{ConnState, Quality};
 use netsniff_analysis::reassembly::stream::{GapCause, HoleEndings};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use netsniff_analysis::decoding::Intake;
+use netsniff_analysis::engine::decoding::Intake;
 use netsniff_analysis::flow::flow_events::FlowEvent;
-use netsniff_analysis::flow::statistics::FlowStatistics;
+use netsniff_analysis::flow::report::statistics::FlowStatistics;
 use netsniff_analysis::ingress::Unparsed;
 use netsniff_analysis::ingress::statistics::PacketStatistics;
 use netsniff_analysis::rows::{Collector, TakeComplete};

@@ -275,7 +275,7 @@ mod tests {
     use crate::depth::Depth;
     use crate::flow::history::{History, Letters};
     use crate::flow::tcp::TcpConnection;
-    use crate::flow::tcp::machine::SegmentContext;
+    use crate::flow::tcp::connection::SegmentContext;
     use crate::limits::Limits;
     use crate::weird::Weirds;
 

@@ -14,10 +14,10 @@ use netsniff_packet::{Address, Timestamp};
 
 use super::Resolution;
 use crate::correlator::{Bound, GivenUp, Join, JoinOutput};
+use crate::key::uid::Uid;
 use crate::limits::Limits;
 use crate::protocol::Role;
 use crate::record::{Connection, Fact, Interval, SortKey};
-use crate::uid::Uid;
 
 crate::columns! {
     /// The answer that a connection followed.

@@ -17,8 +17,8 @@ use super::line::{self, Folded, Next};
 use super::message::{Consumed, HttpMessage};
 use super::start_line::{self, StatusLine, Version};
 use crate::log::tunnel::TunnelType;
-use crate::protocol::line::Line;
 use crate::protocol::socks::proxies::Proxied;
+use crate::protocol::syntax::line::Line;
 use crate::protocol::websocket::Handshake;
 use crate::protocol::{
     Bytes, Counted, Findings, GapAction, MissingBytes, Progress, Role, Session, SessionContext,

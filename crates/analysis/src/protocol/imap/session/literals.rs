@@ -5,9 +5,9 @@ use netsniff_packet::Timestamp;
 
 use super::super::command::ImapCommand;
 use super::{ImapSession, MAX_TEXT};
-use crate::protocol::line::{self, LineEnd};
 use crate::protocol::mime::Mail;
 use crate::protocol::mime::mail::Origin;
+use crate::protocol::syntax::line::{self, LineEnd};
 use crate::protocol::{Bytes, Findings, Progress, Role};
 
 /// A literal that is being sent.

@@ -10,9 +10,9 @@ use netsniff_packet::Timestamp;
 use super::command::{ImapCommand, argument, literal};
 use super::mailboxes::Mailboxes;
 use crate::protocol::file_transfer::Carrier;
-use crate::protocol::line::{self, Line, LineEnd, Pieces};
 use crate::protocol::mime::mail::Numbers;
-use crate::protocol::sasl::Sasl;
+use crate::protocol::syntax::line::{self, Line, LineEnd, Pieces};
+use crate::protocol::syntax::sasl::Sasl;
 use crate::protocol::{
     Bytes, Findings, GapAction, MissingBytes, Progress, Role, Session, SessionContext, SideEnd,
 };

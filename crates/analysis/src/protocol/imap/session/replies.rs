@@ -5,7 +5,7 @@ use netsniff_packet::Timestamp;
 use super::super::command::{ImapCommand, literal};
 use super::literals::Into;
 use super::{Asked, ImapSession};
-use crate::protocol::line::{self, Line, LineEnd};
+use crate::protocol::syntax::line::{self, Line, LineEnd};
 use crate::protocol::{Findings, Progress, Role};
 
 /// Names of FETCH items whose literal is a whole mail.

@@ -2,7 +2,7 @@
 
 use super::super::command::SmtpCommand;
 use super::{LineKind, SmtpSession};
-use crate::protocol::line::{self, LineEnd};
+use crate::protocol::syntax::line::{self, LineEnd};
 use crate::protocol::{Findings, MissingBytes};
 
 impl SmtpSession {

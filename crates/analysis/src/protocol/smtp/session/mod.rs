@@ -15,8 +15,8 @@ use netsniff_packet::Timestamp;
 use super::body::Body;
 use super::command::{LastChunk, SmtpCommand, chunk};
 use super::transactions::Transactions;
-use crate::protocol::line::{self, Line, LineEnd, Pieces};
-use crate::protocol::sasl::Sasl;
+use crate::protocol::syntax::line::{self, Line, LineEnd, Pieces};
+use crate::protocol::syntax::sasl::Sasl;
 use crate::protocol::{
     Bytes, Findings, GapAction, MissingBytes, Progress, Role, Session, SessionContext, SideEnd,
 };

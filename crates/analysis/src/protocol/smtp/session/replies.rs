@@ -4,7 +4,7 @@ use netsniff_packet::Timestamp;
 
 use super::super::command::{LastChunk, SmtpCommand};
 use super::{CONTRADICTED_WITHIN, LineKind, SmtpSession};
-use crate::protocol::line::{self, Line};
+use crate::protocol::syntax::line::{self, Line};
 use crate::protocol::{Findings, Progress};
 
 impl SmtpSession {

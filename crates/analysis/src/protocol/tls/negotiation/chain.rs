@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Negotiation, Sender, Unreadable};
 use crate::protocol::file_transfer::FileTransfer;
-use crate::protocol::findings::Findings;
+use crate::protocol::session::findings::Findings;
 use crate::protocol::tls::known::TlsCache;
 use crate::protocol::tls::reader::Reader;
 use crate::protocol::x509::Presented;

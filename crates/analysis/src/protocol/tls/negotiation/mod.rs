@@ -16,8 +16,8 @@ use super::names::{self, DTLS10, DTLS12, SSL2, SSL3, TLS10, TLS11, TLS12, TLS13}
 use super::reader::Reader;
 use super::ssl_log::Ssl;
 use crate::protocol::file_transfer;
-use crate::protocol::findings::Findings;
 use crate::protocol::session::Role;
+use crate::protocol::session::findings::Findings;
 
 /// `named_curve`, RFC 8422 section 5.4.
 const NAMED_CURVE: u8 = 3;

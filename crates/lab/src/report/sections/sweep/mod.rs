@@ -4,11 +4,11 @@ mod options;
 mod order;
 
 use super::{percent, waterfall, whole};
-use crate::median::median;
 use crate::paper::Quantity;
 use crate::report::plot::tick;
 use crate::report::{Axis, Chart, Dot, HeatMap, Mark, Part, Plot, Section, Series, Table, Unit};
-use crate::sweep::{Point, Run};
+use crate::search::median::median;
+use crate::search::sweep::{Point, Run};
 use crate::trial::{Limit, Trial};
 
 /// Curves in one plot: more cannot be told apart.

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use super::super::whole;
 use super::MOST_CURVES;
-use crate::median::median;
 use crate::paper::Across;
 use crate::report::{Axis, Chart, Dot, Plot, Series};
-use crate::sweep::{Point, Run};
+use crate::search::median::median;
+use crate::search::sweep::{Point, Run};
 use crate::tools::Setting;
 
 /// Values from which on a curve tells more than a table.

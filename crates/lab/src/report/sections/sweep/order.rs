@@ -3,7 +3,7 @@
 use super::{Group, MOST_CURVES, curves, faulty};
 use crate::paper::Quantity;
 use crate::report::{Axis, Chart, Part, Plot, Section};
-use crate::sweep::Run;
+use crate::search::sweep::Run;
 use crate::trial::Trial;
 
 const CAPTION: &str =
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use crate::load::Load;
     use crate::packet_order::PacketOrder;
-    use crate::sweep::Point;
+    use crate::search::sweep::Point;
     use crate::tools::Counted;
     use crate::trial::Fault;
 

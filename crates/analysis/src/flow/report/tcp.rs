@@ -1,0 +1,401 @@
+//! A TCP connection as a record of the `tcp` log, and its RTT samples as records of the `rtt` log.
+
+use netsniff_packet::Timestamp;
+
+use crate::depth::Depth;
+use crate::flow::Flow;
+use crate::flow::tcp::metrics::TcpMetrics;
+use crate::flow::tcp::metrics::direction::Direction;
+use crate::flow::tcp::metrics::series::IntervalRtt;
+use crate::flow::tcp::observed::elapsed;
+use crate::key::uid::Uid;
+use crate::log::{Rtt, Tcp};
+use crate::record::{Interval, Port};
+
+impl Flow {
+    /// Hands the record of this flow, whose name is `uid`, in the `tcp` log to `take`, if it is a
+    /// TCP connection whose metrics were kept. With `gateway`, hop counts are one lower.
+    pub fn report_tcp<T>(
+        &self,
+        uid: Uid,
+        gateway: bool,
+        take: impl FnOnce(&Tcp) -> T,
+    ) -> Option<T> {
+        let tcp = self.tcp().filter(|_| self.depth.now() >= Depth::Tcp)?;
+        Some(tcp.metrics.with(|metrics| take(&self.tcp_record(uid, metrics, gateway))))
+    }
+
+    /// The records of the `rtt` log that are still open: of the originator's data, and of the
+    /// responder's.
+    #[must_use]
+    pub fn open_rtt(&self) -> [Option<Rtt>; 2] {
+        let Some(tcp) = self.tcp() else { return [None, None] };
+        tcp.metrics.open_intervals().map(|interval| interval.map(|open| self.rtt_record(&open)))
+    }
+
+    /// An interval as a record of the `rtt` log.
+    #[must_use]
+    pub fn rtt_record(&self, interval: &IntervalRtt) -> Rtt {
+        let (originator, responder) = self.ends();
+        Rtt {
+            ts: interval.start,
+            uid: self.uid(),
+            id_orig_h: originator.address,
+            id_orig_p: Port(originator.port),
+            id_resp_h: responder.address,
+            id_resp_p: Port(responder.port),
+            is_orig: interval.direction == 0,
+            samples: interval.samples,
+            rtt_min: span(interval.min),
+            rtt_avg: span(interval.average),
+            rtt_max: span(interval.max),
+            jitter: interval.jitter.map(span),
+        }
+    }
+
+    /// The row of the log `tcp`: a line for each column.
+    fn tcp_record(&self, uid: Uid, metrics: &TcpMetrics, gateway: bool) -> Tcp {
+        let (originator, responder) = self.ends();
+        let [first, second] = &metrics.directions;
+        let mut orig = SideColumns::of(first, second, self.start, self.last, gateway);
+        let mut resp = SideColumns::of(second, first, self.start, self.last, gateway);
+        orig.handshake_rtt = metrics.handshake.originator().map(span);
+        resp.handshake_rtt = metrics.handshake.responder().map(span);
+        macro_rules! record {
+            ($($orig:ident $resp:ident $field:ident;)+) => {
+                Tcp {
+                    ts: self.start,
+                    uid,
+                    id_orig_h: originator.address,
+                    id_orig_p: Port(originator.port),
+                    id_resp_h: responder.address,
+                    id_resp_p: Port(responder.port),
+                    ecn: metrics.handshake.ecn,
+                    $($orig: orig.$field, $resp: resp.$field,)+
+                }
+            };
+        }
+        record! {
+            orig_handshake_rtt resp_handshake_rtt handshake_rtt;
+            orig_rtt_samples resp_rtt_samples rtt_samples;
+            orig_rtt_min resp_rtt_min rtt_min;
+            orig_rtt_avg resp_rtt_avg rtt_avg;
+            orig_rtt_max resp_rtt_max rtt_max;
+            orig_rtt_std resp_rtt_std rtt_std;
+            orig_jitter resp_jitter jitter;
+            orig_data_segments resp_data_segments data_segments;
+            orig_pure_acks resp_pure_acks pure_acks;
+            orig_payload_bytes resp_payload_bytes payload_bytes;
+            orig_unique_bytes resp_unique_bytes unique_bytes;
+            orig_retx_rto resp_retx_rto retx_rto;
+            orig_retx_fast resp_retx_fast retx_fast;
+            orig_retx_spurious resp_retx_spurious retx_spurious;
+            orig_window_probes resp_window_probes window_probes;
+            orig_keep_alives resp_keep_alives keep_alives;
+            orig_out_of_order resp_out_of_order out_of_order;
+            orig_duplicates resp_duplicates duplicates;
+            orig_dup_acks resp_dup_acks dup_acks;
+            orig_zero_windows resp_zero_windows zero_windows;
+            orig_zero_window_time resp_zero_window_time zero_window_time;
+            orig_in_flight_max resp_in_flight_max in_flight_max;
+            orig_initial_window resp_initial_window initial_window;
+            orig_mss resp_mss mss;
+            orig_segment_max resp_segment_max segment_max;
+            orig_window_scale resp_window_scale window_scale;
+            orig_window_min resp_window_min window_min;
+            orig_window_max resp_window_max window_max;
+            orig_sack_permitted resp_sack_permitted sack_permitted;
+            orig_sacks resp_sacks sacks;
+            orig_dsacks resp_dsacks dsacks;
+            orig_timestamps resp_timestamps timestamps;
+            orig_ce_marks resp_ce_marks ce_marks;
+            orig_ece resp_ece ece;
+            orig_cwr resp_cwr cwr;
+            orig_ttl_min resp_ttl_min ttl_min;
+            orig_ttl_max resp_ttl_max ttl_max;
+            orig_hops resp_hops hops;
+            orig_first_payload resp_first_payload first_payload;
+            orig_fins resp_fins fins;
+            orig_resets resp_resets resets;
+        }
+    }
+}
+
+/// Nanoseconds as a field.
+fn span(nanos: u64) -> Interval {
+    Interval::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
+}
+
+/// The columns of one side.
+#[derive(Default)]
+struct SideColumns {
+    handshake_rtt: Option<Interval>,
+    rtt_samples: Option<u32>,
+    rtt_min: Option<Interval>,
+    rtt_avg: Option<Interval>,
+    rtt_max: Option<Interval>,
+    rtt_std: Option<Interval>,
+    jitter: Option<Interval>,
+    data_segments: Option<u32>,
+    pure_acks: Option<u32>,
+    payload_bytes: Option<u64>,
+    unique_bytes: Option<u64>,
+    retx_rto: Option<u32>,
+    retx_fast: Option<u32>,
+    retx_spurious: Option<u32>,
+    window_probes: Option<u32>,
+    keep_alives: Option<u32>,
+    out_of_order: Option<u32>,
+    duplicates: Option<u32>,
+    dup_acks: Option<u32>,
+    zero_windows: Option<u32>,
+    zero_window_time: Option<Interval>,
+    in_flight_max: Option<u32>,
+    initial_window: Option<u32>,
+    mss: Option<u16>,
+    segment_max: Option<u32>,
+    window_scale: Option<u8>,
+    window_min: Option<u32>,
+    window_max: Option<u32>,
+    sack_permitted: Option<bool>,
+    sacks: Option<u32>,
+    dsacks: Option<u32>,
+    timestamps: Option<bool>,
+    ce_marks: Option<u32>,
+    ece: Option<u32>,
+    cwr: Option<u32>,
+    ttl_min: Option<u8>,
+    ttl_max: Option<u8>,
+    hops: Option<u8>,
+    first_payload: Option<Interval>,
+    fins: Option<u32>,
+    resets: Option<u32>,
+}
+
+impl SideColumns {
+    /// What `side` sent; `start` and `last` are when the connection began and ended.
+    fn of(
+        side: &Direction,
+        peer: &Direction,
+        start: Timestamp,
+        last: Timestamp,
+        gateway: bool,
+    ) -> Self {
+        if !side.is_seen() {
+            return Self::default();
+        }
+        let counts = &side.counts;
+        let in_flight = side.in_flight();
+        let windows = side.windows();
+        Self {
+            data_segments: Some(side.data_segments),
+            pure_acks: Some(side.pure_acks),
+            payload_bytes: Some(side.payload_bytes),
+            unique_bytes: Some(side.unique_bytes()),
+            retx_rto: Some(counts.retransmitted_timeout),
+            retx_fast: in_flight.map(|_| counts.retransmitted_fast),
+            retx_spurious: in_flight.map(|_| counts.retransmitted_unnecessarily),
+            window_probes: peer.is_seen().then_some(counts.window_probes),
+            keep_alives: Some(counts.keep_alives),
+            out_of_order: Some(counts.out_of_order),
+            duplicates: Some(counts.duplicates),
+            dup_acks: peer.is_seen().then_some(counts.duplicate_acks),
+            zero_windows: Some(counts.zero_windows),
+            zero_window_time: Some(span(side.zero_window_time(last))),
+            in_flight_max: in_flight,
+            initial_window: side.initial_window(),
+            mss: side.mss(),
+            segment_max: (side.largest_segment > 0).then_some(side.largest_segment),
+            window_scale: side.window_scale(),
+            window_min: windows.map(|(min, _)| min),
+            window_max: windows.map(|(_, max)| max),
+            sack_permitted: side.sack_permitted(),
+            sacks: Some(counts.sacks),
+            dsacks: Some(counts.dsacks),
+            timestamps: side.timestamps(),
+            ce_marks: Some(counts.congestion_experienced),
+            ece: Some(counts.ecn_echoes),
+            cwr: Some(counts.window_reduced),
+            ttl_min: Some(side.ttl().0),
+            ttl_max: Some(side.ttl().1),
+            hops: Some(side.hops(gateway)),
+            first_payload: side.first_payload().and_then(|at| elapsed(start, at)).map(span),
+            fins: Some(side.fins),
+            resets: Some(side.resets),
+            ..Self::rtt(side)
+        }
+    }
+
+    fn rtt(side: &Direction) -> Self {
+        let rtt = &side.rtt;
+        if rtt.count == 0 {
+            return Self::default();
+        }
+        Self {
+            rtt_samples: Some(rtt.count),
+            rtt_min: Some(span(rtt.min)),
+            rtt_avg: rtt.average().map(span),
+            rtt_max: Some(span(rtt.max)),
+            rtt_std: rtt.deviation().map(span),
+            jitter: rtt.jitter().map(span),
+            ..Self::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+    use std::collections::BTreeMap;
+
+    use netsniff_packet::decode::{self, Decoded};
+    use netsniff_packet::{LinkType, Packet};
+
+    use super::*;
+    use crate::record::{FieldInfo, Value, Visitor};
+    use crate::{Engine, Limits, Observer, Options, Record, SortKey};
+
+    /// What the records of a run say, as text.
+    #[derive(Default)]
+    struct Rows(Vec<(SortKey, &'static str, BTreeMap<&'static str, String>)>);
+
+    impl Observer for Rows {
+        fn record<R: Record>(&mut self, key: &SortKey, record: &R) {
+            self.0.push((*key, record.log().path, BTreeMap::new()));
+            record.visit(self);
+        }
+    }
+
+    impl Visitor for Rows {
+        fn field(&mut self, _: usize, info: &'static FieldInfo, value: Value<'_>) {
+            let text = match value {
+                Value::Unset => return,
+                Value::Count(value) => value.to_string(),
+                Value::Interval(value) => value.nanos().to_string(),
+                Value::Time(value) => value.nanos().to_string(),
+                Value::Word(value) => String::from_utf8_lossy(value).into_owned(),
+                Value::Bool(value) => value.to_string(),
+                _ => return,
+            };
+            self.0.last_mut().unwrap().2.insert(info.name, text);
+        }
+    }
+
+    impl Rows {
+        fn of(&self, log: &str) -> Vec<&BTreeMap<&'static str, String>> {
+            self.0.iter().filter(|row| row.1 == log).map(|row| &row.2).collect()
+        }
+    }
+
+    /// An IPv4 packet with a TCP segment between 10.0.0.1:1000 and 10.0.0.2:80.
+    fn segment(from_client: bool, flags: u8, seq: u32, ack: u32, payload: u16, ttl: u8) -> Vec<u8> {
+        let mut bytes = vec![0x45, 0];
+        bytes.extend((40 + payload).to_be_bytes());
+        bytes.extend([0, 0, 0, 0, ttl, 6, 0, 0]);
+        let (client, server) = ([10, 0, 0, 1], [10, 0, 0, 2]);
+        let ports = |a: u16, b: u16| [a.to_be_bytes(), b.to_be_bytes()].concat();
+        let (addresses, ports) = if from_client {
+            ([client, server].concat(), ports(1000, 80))
+        } else {
+            ([server, client].concat(), ports(80, 1000))
+        };
+        bytes.extend(addresses);
+        bytes.extend(ports);
+        bytes.extend(seq.to_be_bytes());
+        bytes.extend(ack.to_be_bytes());
+        bytes.extend([0x50, flags, 0x10, 0, 0, 0, 0, 0]);
+        bytes.resize(bytes.len() + usize::from(payload), 0);
+        bytes
+    }
+
+    const SYN: u8 = 2;
+    const ACK: u8 = 16;
+
+    fn run(options: Options, packets: &[(i64, Vec<u8>)]) -> Rows {
+        let mut engine = Engine::new(Limits::default(), options, 1);
+        let mut rows = Rows::default();
+        for (millis, data) in packets {
+            let packet = Packet {
+                timestamp: Timestamp::from_nanos(millis * 1_000_000),
+                data,
+                wire_len: data.len() as u32,
+                link_type: LinkType::RAW,
+                interface: 0,
+            };
+            let decoded: Decoded = decode::packet(packet.link_type, data, packet.wire_len);
+            assert!(decoded.stop.is_none(), "{decoded:?}");
+            engine.packet(&packet, &mut rows);
+        }
+        engine.finish(&mut rows);
+        rows
+    }
+
+    fn dialogue() -> Vec<(i64, Vec<u8>)> {
+        let mut packets = vec![
+            (0, segment(true, SYN, 100, 0, 0, 60)),
+            (10, segment(false, SYN | ACK, 500, 101, 0, 120)),
+            (15, segment(true, ACK, 101, 501, 0, 60)),
+        ];
+        for index in 0..5_u32 {
+            let at = 20 + i64::from(index) * 400;
+            packets.push((at, segment(true, ACK, 101 + index * 10, 501, 10, 60)));
+            packets.push((at + 7, segment(false, ACK, 501, 111 + index * 10, 0, 120)));
+        }
+        packets
+    }
+
+    #[test]
+    fn every_tcp_connection_has_a_row_beside_conn() {
+        let rows = run(Options::default(), &dialogue());
+        let (conn, tcp) = (rows.of("conn"), rows.of("tcp"));
+        assert_eq!((conn.len(), tcp.len(), rows.of("rtt").len()), (1, 1, 0));
+        assert_eq!(conn[0]["uid"], tcp[0]["uid"]);
+        for (column, expected) in [
+            ("orig_handshake_rtt", "5000000"),
+            ("resp_handshake_rtt", "10000000"),
+            ("orig_rtt_avg", "7000000"),
+            ("orig_rtt_samples", "5"),
+            ("orig_unique_bytes", "50"),
+            ("orig_hops", "4"),
+            ("resp_hops", "8"),
+            ("orig_sack_permitted", "false"),
+            ("orig_first_payload", "20000000"),
+            ("ecn", "false"),
+        ] {
+            assert_eq!(tcp[0].get(column).map(String::as_str), Some(expected), "{column}");
+        }
+        assert_eq!(tcp[0].get("resp_rtt_min"), None);
+        assert_eq!(tcp[0].get("orig_mss"), None);
+    }
+
+    #[test]
+    fn a_lone_syn_has_a_row_of_one_side() {
+        let rows = run(Options::default(), &dialogue()[..1]);
+        let tcp = rows.of("tcp");
+        assert_eq!(tcp.len(), 1);
+        assert_eq!(tcp[0]["orig_ttl_min"], "60");
+        assert!(tcp[0].keys().all(|column| !column.starts_with("resp_")), "{:?}", tcp[0]);
+    }
+
+    #[test]
+    fn a_gateway_is_no_hop() {
+        let options = Options { gateway: true, ..Options::default() };
+        let rows = run(options, &dialogue());
+        assert_eq!(rows.of("tcp")[0]["orig_hops"], "3");
+    }
+
+    #[test]
+    fn sampling_gives_rows_with_keys_of_their_own() {
+        let interval = Some(Duration::from_secs(1));
+        let rows = run(Options { rtt_interval: interval, ..Options::default() }, &dialogue());
+        let rtt = rows.of("rtt");
+        let told: Vec<_> =
+            rtt.iter().map(|row| (row["ts"].as_str(), row["samples"].as_str())).collect();
+        assert_eq!(told, [("0", "3"), ("1000000000", "2")]);
+        assert!(rtt.iter().all(|row| row["is_orig"] == "true" && row["rtt_max"] == "7000000"));
+        let mut keys: Vec<_> = rows.0.iter().map(|row| (row.1, row.0)).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), rows.0.len(), "two records of one log have the same key");
+    }
+}

@@ -1,0 +1,260 @@
+//! Numbers, times and addresses as digits, without floating point and without allocation.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use netsniff_analysis::record::{Interval, Seconds};
+use netsniff_console::calendar::Date;
+use netsniff_packet::{Address, Timestamp};
+
+#[inline]
+pub(super) fn integer(out: &mut Vec<u8>, value: impl itoa::Integer) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+/// Whole microseconds of a point in time, rounded down.
+///
+/// Zeek reads files with libpcap in microseconds, which cuts off the nanoseconds.
+#[inline]
+pub(super) fn time_micros(time: Timestamp) -> i64 {
+    time.nanos().div_euclid(1000)
+}
+
+/// Microseconds of a point in time in whole seconds.
+pub(super) const fn whole_micros(time: Seconds) -> i64 {
+    time.0.saturating_mul(1_000_000)
+}
+
+/// Whole microseconds of a span, rounded to the nearest.
+#[inline]
+pub(super) fn interval_micros(interval: Interval) -> i64 {
+    let nanos = interval.nanos();
+    let rest = nanos % 1000;
+    nanos / 1000 + i64::from(rest >= 500) - i64::from(rest <= -500)
+}
+
+/// Appends microseconds as seconds with six decimals.
+#[inline]
+pub(super) fn seconds(out: &mut Vec<u8>, micros: i64) {
+    if micros < 0 {
+        out.push(b'-');
+    }
+    let magnitude = micros.unsigned_abs();
+    integer(out, magnitude / 1_000_000);
+    out.extend_from_slice(&six_decimals((magnitude % 1_000_000) as u32));
+}
+
+/// Appends microseconds as the shortest decimal number of seconds with at least one decimal, which
+/// is how JSON writers print the nearest double.
+#[inline]
+pub(super) fn short_seconds(out: &mut Vec<u8>, micros: i64) {
+    if micros < 0 {
+        out.push(b'-');
+    }
+    let magnitude = micros.unsigned_abs();
+    integer(out, magnitude / 1_000_000);
+    let decimals = six_decimals((magnitude % 1_000_000) as u32);
+    let mut len = decimals.len();
+    while len > 2 && decimals[len - 1] == b'0' {
+        len -= 1;
+    }
+    out.extend_from_slice(&decimals[..len]);
+}
+
+/// The numbers below 100 in two digits each.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[0; 2]; 100];
+    let mut value = 0;
+    while value < 100 {
+        pairs[value] = [b'0' + (value / 10) as u8, b'0' + (value % 10) as u8];
+        value += 1;
+    }
+    pairs
+};
+
+/// The decimal point and the digits of a number of microseconds below a million.
+#[inline]
+fn six_decimals(micros: u32) -> [u8; 7] {
+    let [a, b] = PAIRS[(micros / 10_000 % 100) as usize];
+    let [c, d] = PAIRS[(micros / 100 % 100) as usize];
+    let [e, f] = PAIRS[(micros % 100) as usize];
+    [b'.', a, b, c, d, e, f]
+}
+
+/// Appends an address as `inet_ntop` of the GNU C library does.
+#[inline]
+pub(super) fn address(out: &mut Vec<u8>, address: Address) {
+    match address.to_ip() {
+        IpAddr::V4(v4) => dotted(out, v4.octets()),
+        IpAddr::V6(v6) => colons(out, v6),
+    }
+}
+
+/// Appends four numbers with dots between.
+#[inline]
+fn dotted(out: &mut Vec<u8>, octets: [u8; 4]) {
+    let mut text = [0; 15];
+    let mut len = 0;
+    for (index, octet) in octets.into_iter().enumerate() {
+        if index > 0 {
+            text[len] = b'.';
+            len += 1;
+        }
+        if octet >= 100 {
+            text[len] = b'0' + octet / 100;
+            len += 1;
+        }
+        let [tens, ones] = PAIRS[usize::from(octet % 100)];
+        if octet >= 10 {
+            text[len] = tens;
+            len += 1;
+        }
+        text[len] = ones;
+        len += 1;
+    }
+    out.extend_from_slice(&text[..len]);
+}
+
+/// Appends an IPv6 address: the first longest run of zeros as `::` (RFC 5952, section 4.2), and an
+/// embedded IPv4 address where only the last 32 bits are set (RFC 4291, section 2.5.5.1).
+fn colons(out: &mut Vec<u8>, address: Ipv6Addr) {
+    let words = address.segments();
+    let (start, len) = longest_zeros(&words);
+    let mut index = 0;
+    while index < words.len() {
+        if len > 1 && index == start {
+            out.extend_from_slice(b"::");
+            index += len;
+            continue;
+        }
+        if index > 0 && out.last() != Some(&b':') {
+            out.push(b':');
+        }
+        if index == 6 && start == 0 && len == 6 {
+            let [.., a, b, c, d] = address.octets();
+            return dotted(out, [a, b, c, d]);
+        }
+        hexadecimal(out, words[index]);
+        index += 1;
+    }
+}
+
+/// Where the first longest run of zeros starts, and its length.
+fn longest_zeros(words: &[u16; 8]) -> (usize, usize) {
+    let (mut best, mut run) = ((0, 0), (0, 0));
+    for (index, &word) in words.iter().enumerate() {
+        run = if word != 0 { (index + 1, 0) } else { (run.0, run.1 + 1) };
+        if run.1 > best.1 {
+            best = run;
+        }
+    }
+    best
+}
+
+/// Appends a number in base 16 without leading zeros.
+fn hexadecimal(out: &mut Vec<u8>, word: u16) {
+    let mut started = false;
+    for shift in [12, 8, 4, 0] {
+        let digit = word >> shift & 0xf;
+        started |= digit != 0 || shift == 0;
+        if started {
+            out.push(b"0123456789abcdef"[usize::from(digit)]);
+        }
+    }
+}
+
+/// Appends `\x` and the two digits of a byte.
+pub(super) fn escaped_byte(out: &mut Vec<u8>, byte: u8) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    out.extend_from_slice(b"\\x");
+    out.push(HEX[usize::from(byte >> 4)]);
+    out.push(HEX[usize::from(byte & 0xf)]);
+}
+
+/// Appends a time as Zeek's headers have it, `2011-09-30-17-02-58` in UTC.
+pub(crate) fn date(out: &mut Vec<u8>, time: Timestamp) {
+    let Date { year, month, day, hour, minute, second } = Date::of(time);
+    let text = format!("{year:04}-{month:02}-{day:02}-{hour:02}-{minute:02}-{second:02}");
+    out.extend_from_slice(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn seconds_have_six_decimals() {
+        for (micros, expected, short) in [
+            (0, "0.000000", "0.0"),
+            (1, "0.000001", "0.000001"),
+            (-1, "-0.000001", "-0.000001"),
+            (1_329_843_175_736_107, "1329843175.736107", "1329843175.736107"),
+            (-1_500_000, "-1.500000", "-1.5"),
+            (163_820, "0.163820", "0.16382"),
+            (i64::MIN, "-9223372036854.775808", "-9223372036854.775808"),
+        ] {
+            assert_eq!(text(|out| seconds(out, micros)), expected);
+            assert_eq!(text(|out| short_seconds(out, micros)), short);
+        }
+    }
+
+    #[test]
+    fn times_round_down_and_spans_to_the_nearest() {
+        let time = |nanos| time_micros(Timestamp::from_nanos(nanos));
+        assert_eq!([time(1999), time(-1), time(-1000), time(-1001)], [1, -1, -1, -2]);
+        let span = |nanos| interval_micros(Interval::from_nanos(nanos));
+        assert_eq!([span(1499), span(1500), span(-1499), span(-1500)], [1, 2, -1, -2]);
+        assert_eq!(span(i64::MAX), i64::MAX / 1000 + 1);
+    }
+
+    #[test]
+    fn addresses_print_as_the_c_library_does() {
+        for (address, expected) in [
+            ("0.0.0.0", "0.0.0.0"),
+            ("192.0.2.255", "192.0.2.255"),
+            ("10.9.100.99", "10.9.100.99"),
+            ("::", "::"),
+            ("::1", "::1"),
+            ("1::", "1::"),
+            ("::1.2.3.4", "::1.2.3.4"),
+            ("::2:0.0.0.1", "::2:0:1"),
+            ("2001:db8:0:1:0:0:0:1", "2001:db8:0:1::1"),
+            ("2001:0:0:1:0:0:1:1", "2001::1:0:0:1:1"),
+            ("2001:db8:0:1:1:1:1:1", "2001:db8:0:1:1:1:1:1"),
+            ("fe80::ffff:1.2.3.4", "fe80::ffff:102:304"),
+            ("64:ff9b::1.2.3.4", "64:ff9b::102:304"),
+            ("1:2:3:4:5:6:0:0", "1:2:3:4:5:6::"),
+        ] {
+            let ip: IpAddr = address.parse().unwrap();
+            assert_eq!(text(|out| super::address(out, ip.into())), expected);
+        }
+    }
+
+    #[test]
+    fn addresses_agree_with_the_standard_library() {
+        // Its one difference, the embedded IPv4 address, needs six leading zero words.
+        let mut state = 1u64;
+        for _ in 0..20_000 {
+            let mut words = [0u16; 8];
+            for word in &mut words[1..] {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let wanted = state >> 60;
+                *word = if wanted < 8 { 0 } else { (state >> 33) as u16 >> ((wanted & 3) * 4) };
+            }
+            words[0] = 0x2001;
+            let ip = Ipv6Addr::from(words);
+            assert_eq!(text(|out| colons(out, ip)), ip.to_string());
+        }
+    }
+
+    #[test]
+    fn dates_are_as_in_the_headers_of_zeek() {
+        let time = Timestamp::from_secs_nanos(1_317_402_178, 5);
+        assert_eq!(text(|out| date(out, time)), "2011-09-30-17-02-58");
+    }
+}

@@ -1,0 +1,191 @@
+//! Formats of logs: what a worker renders, and what the writer makes of it.
+//!
+//! A format has two halves. In the worker, [`RowFormat::columns`] renders a row, through a static call, since it is on
+//! the hot path. In the writer, a [`LogEncoder`] makes a file of such rows: it may keep rows and write many at once, as
+//! columnar formats do, and knows what the file has when it ends.
+
+pub(crate) mod digits;
+mod json;
+mod msgpack;
+mod tsv;
+
+use core::fmt::Debug;
+
+use netsniff_analysis::Record;
+use netsniff_analysis::record::LogType;
+use netsniff_analysis::rows::Encode;
+use netsniff_packet::Timestamp;
+
+/// Appends a row with the name of its log.
+pub(super) type StreamRow = fn(log: &LogType, row: &[u8], out: &mut Vec<u8>);
+
+/// A format of logs.
+pub(super) trait RowFormat {
+    /// What the names of its files end with, behind a dot.
+    const EXTENSION: &'static str;
+
+    /// Appends what stands before the columns of a row; the worker calls it.
+    fn begin_row(_out: &mut Vec<u8>) {}
+
+    /// Appends columns of one row, behind others of it or not; the worker calls it.
+    fn columns<R: Record>(record: &R, out: &mut Vec<u8>);
+
+    /// Appends what stands behind the columns of a row; the worker calls it.
+    fn end_row(_out: &mut Vec<u8>) {}
+
+    /// Begins a log; the writer calls it.
+    fn encoder(log: &'static LogType) -> Box<dyn LogEncoder>;
+
+    /// Appends a row to a stream of all logs, with the name of its log in the column `_path`; `None` where rows of several
+    /// logs cannot stand in one stream.
+    const STREAM: Option<StreamRow> = None;
+}
+
+/// Makes a file of one log from the rows that workers rendered.
+///
+/// What one call of [`Self::row`] or [`Self::settle`] appends is written whole or not at all. A format whose footer tells of
+/// the rows appends them in [`Self::settle`] alone, behind which they are written at once, and hears of those that could
+/// not be written ([`Self::refused`]).
+pub(super) trait LogEncoder: Debug + Send {
+    /// Appends what a file begins with; `opened` is the time of its first row. It may be called again: another file
+    /// begins, and rows that are kept go into that one.
+    fn header(&mut self, _opened: Timestamp, _out: &mut Vec<u8>) {}
+
+    /// Takes a row: appends it, alone or with those that were kept before it, or keeps it.
+    fn row(&mut self, row: &[u8], out: &mut Vec<u8>);
+
+    /// Appends the rows that are kept.
+    fn settle(&mut self, _out: &mut Vec<u8>) {}
+
+    /// Bytes that the file will have besides: of rows that are kept, and of a footer beyond that of an empty file.
+    fn unsettled(&self) -> usize {
+        0
+    }
+
+    /// The last rows that were appended, so many, are not in the file.
+    fn refused(&mut self, _rows: u64) {}
+
+    /// Appends what a file ends with; `closed` is the time at which the input ended. More rows may follow, where the file
+    /// goes on and its end is cut off again.
+    fn footer(&mut self, _closed: Timestamp, _out: &mut Vec<u8>) {}
+}
+
+/// Makes the list of formats, and calls each through a `match` so that rendering stays static.
+macro_rules! formats {
+    ($( $(#[doc = $doc:literal])+ $variant:ident => $format:ty, $name:literal; )+) => {
+        /// The formats in which logs can be written.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Format {
+            $( $(#[doc = $doc])+ $variant, )+
+        }
+
+        impl Format {
+            /// Every format, in the order of the list.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The name for the command line.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            /// What the format is, for the command line.
+            #[must_use]
+            pub const fn doc(self) -> &'static str {
+                match self {
+                    $(Self::$variant => concat!($($doc),+).trim_ascii(),)+
+                }
+            }
+
+            /// What the names of its files end with, behind a dot.
+            #[must_use]
+            pub const fn extension(self) -> &'static str {
+                match self {
+                    $(Self::$variant => <$format>::EXTENSION,)+
+                }
+            }
+
+            pub(super) fn encoder(self, log: &'static LogType) -> Box<dyn LogEncoder> {
+                match self {
+                    $(Self::$variant => <$format>::encoder(log),)+
+                }
+            }
+
+            /// What appends a row to a stream of all logs ([`RowFormat::STREAM`]).
+            pub(super) const fn stream(self) -> Option<StreamRow> {
+                match self {
+                    $(Self::$variant => <$format>::STREAM,)+
+                }
+            }
+        }
+
+        impl Encode for Format {
+            #[inline]
+            fn begin(&self, out: &mut Vec<u8>) {
+                match self {
+                    $(Self::$variant => <$format>::begin_row(out),)+
+                }
+            }
+
+            #[inline]
+            fn columns<R: Record>(&self, record: &R, out: &mut Vec<u8>) {
+                match self {
+                    $(Self::$variant => <$format>::columns(record, out),)+
+                }
+            }
+
+            #[inline]
+            fn end(&self, out: &mut Vec<u8>) {
+                match self {
+                    $(Self::$variant => <$format>::end_row(out),)+
+                }
+            }
+        }
+    };
+}
+
+// THE list: a format is a file here and an entry below.
+formats! {
+    /// Columns with tabs between and header lines, as Zeek writes by default.
+    Tsv => tsv::Tsv, "tsv";
+    /// One JSON object on each line, as Zeek writes with `LogAscii::use_json`.
+    Json => json::Json, "json";
+    /// One MessagePack map for each row, with times to the nanosecond.
+    MsgPack => msgpack::MsgPack, "msgpack";
+}
+
+impl Format {
+    /// Whether rows of all logs can stand in one stream.
+    #[must_use]
+    pub const fn streams(self) -> bool {
+        self.stream().is_some()
+    }
+}
+
+impl clap::ValueEnum for Format {
+    fn value_variants<'a>() -> &'a [Self] {
+        Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(clap::builder::PossibleValue::new(self.name()).help(self.doc()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum as _;
+
+    use super::*;
+
+    #[test]
+    fn formats_are_found_by_name() {
+        for &format in Format::ALL {
+            assert_eq!(Format::from_str(format.name(), false), Ok(format));
+            assert!(format.doc().ends_with('.'), "{} lacks a sentence", format.name());
+        }
+        assert!(Format::from_str("xml", false).is_err());
+    }
+}
