@@ -8,7 +8,8 @@
 #   --update          writes the figures instead of comparing them
 #
 # The workloads are the recorded fixtures with all protocols and with none, and 100,000 packets of small64 with none, all
-# with one worker and logs in files. Figures are of one compiler: with another one nothing is compared. Needs valgrind.
+# with one worker and logs in files. Figures are of one compiler: with another one nothing is compared. They hold
+# for a build with the default linker: another one lays out relocations otherwise. Needs valgrind.
 # Ends with 1 where a figure is more than 2 % off, in either direction: a gain is written down with --update.
 set -euo pipefail
 cd "$(dirname "$0")/.."

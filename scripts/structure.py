@@ -22,6 +22,7 @@ ENUM = re.compile(r"^( *)(?:pub(?:\([^)]*\))? )?enum \w+[^{;]*\{\n(.*?)^\1\}", r
 DOC = re.compile(r"(?:^ *///[^\n]*\n)+", re.M)
 CIRCLE = re.compile(r"has the circle \[([^]]*)\]")
 LONG = 60
+MANY = 13
 
 
 def without_tests(text):
@@ -75,6 +76,7 @@ def count(revision, tree):
     named = collections.Counter(match.group(2) for text in files.values() for match in FUNCTION.finditer(text))
     words = [len(" ".join(line.strip()[3:] for line in doc.strip().split("\n")).split())
              for text in product.values() for doc in DOC.findall(text)]
+    folders = collections.Counter(path.parent for path in product if path.stem not in ("mod", "lib", "main"))
     found = circles(tree)
     return {
         "crates": len(list(pathlib.Path(tree).glob("crates/*/Cargo.toml"))),
@@ -95,6 +97,7 @@ def count(revision, tree):
         "modules with #[path]": sum(text.count("#[path") for text in files.values()),
         "test programs": len(list(pathlib.Path(tree).glob("crates/*/tests/*.rs")))
             + len(list(pathlib.Path(tree).glob("crates/*/tests/*/main.rs"))),
+        f"folders of more than {MANY} files": sum(number > MANY for number in folders.values()),
         "circles between folders": len(found),
         "files and folders in them": sum(found),
     }
