@@ -9,16 +9,18 @@ use netsniff_packet::decode::TcpFlags;
 
 use super::letters::kind;
 use super::{SegmentContext, SegmentOutcome, TcpConnection};
-#[cfg(debug_assertions)]
-use crate::flow::history::{History, Letters};
 use crate::flow::tcp::endpoint::{State, TcpEndpoint};
-use crate::flow::tcp::metrics::series::IntervalRtt;
 use crate::flow::tcp::observed::{Observed, StreamPosition};
 use crate::flow::tcp::segment::Segment;
 use crate::flow::tcp::sequence::delta;
 use crate::limits::Limits;
-use crate::weird::Weirds;
-use netsniff_packet::Timestamp;
+#[cfg(debug_assertions)]
+use {
+    crate::flow::history::{History, Letters},
+    crate::flow::tcp::metrics::series::IntervalRtt,
+    crate::weird::Weirds,
+    netsniff_packet::Timestamp,
+};
 
 /// Where a predicted segment stands.
 #[derive(Clone, Copy, Debug)]
