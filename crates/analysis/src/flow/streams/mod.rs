@@ -157,6 +157,12 @@ impl Streams {
         self.directions.iter().map(StreamReassembler::held).sum::<usize>() + self.turns.held()
     }
 
+    /// Whether payload of one side is a copy of what was handed on, which changes nothing but what is reported of copies.
+    #[must_use]
+    pub fn has_had(&self, from: usize, payload: &SegmentPayload<'_>) -> bool {
+        self.directions[from & 1].has_handed_on(payload.reach())
+    }
+
     /// Takes a segment: its payload, and what it acknowledges of the other stream.
     #[inline]
     pub fn segment(&mut self, it: &StreamSegment<'_>, around: &mut StreamContext<'_, '_>) {

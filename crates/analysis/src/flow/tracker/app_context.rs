@@ -259,6 +259,7 @@ impl FlowTracker {
         {
             delivery.mark_urgent(offset, taken);
         }
+        let is_copy = delivery.payload.is_some_and(|it| streams.has_had(delivery.from, &it));
         streams.segment(&delivery, &mut around);
         let is_turned = streams.conversation().is_turned() && !was_turned;
         if streams.conversation().is_over() {
@@ -268,7 +269,7 @@ impl FlowTracker {
             change -= (size_of::<Streams>() + streams.heap_bytes()) as isize;
             attached.services = *streams.conversation().services();
             attached.talk = AppLayer::Over;
-        } else if segment.tcp.payload_len > 0 || streams.held() > 0 {
+        } else if segment.tcp.payload_len > 0 && !is_copy || streams.held() > 0 {
             change += streams.recount();
         }
         if is_turned {

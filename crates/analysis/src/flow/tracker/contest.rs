@@ -21,12 +21,13 @@ impl FlowTracker {
         let Some(flow) = self.table.flow_mut(place) else { return segment };
         let Some(tcp) = flow.tcp() else { return segment };
         let (start, depth) = (flow.start, flow.depth.now());
-        let before = flow.heap_bytes();
+        let before;
         let mut segment = segment;
         if let Some(answer) = tcp.answer_chosen_by(&segment) {
             let Some(begun) = tcp.with_answer(&answer, start, depth, &self.limits) else {
                 return segment;
             };
+            before = flow.heap_bytes();
             flow.exchange = TransportState::connection(begun);
             if answer.first.sender() == ORIGINATOR {
                 flow.flip();
@@ -35,12 +36,14 @@ impl FlowTracker {
             let held = flow.forget_streams();
             self.talking.give_back(held);
         } else if let Some(begun) = tcp.with_earlier(&segment, depth, &self.limits) {
+            before = flow.heap_bytes();
             flow.exchange = TransportState::connection(begun);
             self.weirds.add("SYN_seq_jump");
         } else if tcp.is_answer_first(&segment) {
             let Some(begun) = tcp.with_answer_first(start, depth, &self.limits) else {
                 return segment;
             };
+            before = flow.heap_bytes();
             flow.exchange = TransportState::connection(begun);
             flow.is_answered_first();
             segment.from = 1 - segment.from;

@@ -81,6 +81,12 @@ impl StreamReassembler {
         self.next == 1 && self.end == u64::MAX && self.queue.is_none()
     }
 
+    /// Whether everything up to a position was handed on, and nothing waits.
+    #[must_use]
+    pub const fn has_handed_on(&self, reach: u64) -> bool {
+        reach <= self.next && self.queue.is_none()
+    }
+
     /// Bytes that it holds beyond holes, to give back what all streams hold together.
     #[must_use]
     pub fn held(&self) -> usize {
