@@ -22,6 +22,7 @@ mod unsent;
 pub use again::{Again, Class, Path, Repair};
 
 use netsniff_packet::Timestamp;
+use netsniff_packet::decode::TcpFlags;
 
 use super::observed::{Observed, elapsed};
 use super::sequence::delta;
@@ -247,9 +248,10 @@ impl Ledger {
     pub(super) fn seen_again(&mut self, seen: &Observed<'_>, end: u32, again: &Again) -> bool {
         let Some(place) = seen.place else { return false };
         let high = place.position + i64::from(delta(end, seen.segment.tcp.sequence));
-        if seen.segment.tcp.payload_len == 0 {
+        let is_asking = seen.has(TcpFlags::SYN) && !seen.has(TcpFlags::ACK);
+        if seen.segment.tcp.payload_len == 0 || is_asking {
             // Of a SYN or FIN that came again nobody can tell whether it was lost, or its
-            // acknowledgement. It may fill a hole.
+            // acknowledgement, whether data was in it or not. It may fill a hole.
             return self.filled(seen, end, &Coming::of(again, high));
         }
         let stream = self.open(seen.from);
