@@ -97,6 +97,11 @@ impl Weirds {
         self.len == 0
     }
 
+    /// All in the order in which they were noted.
+    pub fn iter(&self) -> impl Iterator<Item = &Oddity> {
+        self.oddities.iter().take(self.len)
+    }
+
     /// All in the order in which they were noted, which empties this.
     pub fn drain(&mut self) -> impl Iterator<Item = Oddity> + use<> {
         let (oddities, len) = (self.oddities, core::mem::take(&mut self.len));

@@ -3,6 +3,7 @@
 use super::parents::Parents;
 use super::streams::Streams;
 use crate::protocol::{ProtocolId, Services, Session};
+use crate::weird::Once;
 
 /// Tunnels around a flow, and what is said in it.
 #[derive(Debug, Default)]
@@ -13,6 +14,8 @@ pub struct Attached {
     pub talk: AppLayer,
     /// The protocols that its streams were found to speak.
     pub services: Services,
+    /// The oddities of packets of each side, by [`Side`](crate::key::Side), that were reported.
+    pub reported: [Once; 2],
 }
 
 /// What is said in a flow.
@@ -68,6 +71,8 @@ impl Attached {
             AppLayer::Datagrams(talk) => talk.heap_bytes(),
             AppLayer::Streams(streams) => size_of::<Streams>() + streams.heap_bytes(),
         };
-        size_of::<Self>() + self.parents.as_ref().map_or(0, Parents::heap_bytes) + talk
+        let reported: usize = self.reported.iter().map(Once::heap_bytes).sum();
+        let parents = self.parents.as_ref().map_or(0, Parents::heap_bytes);
+        size_of::<Self>() + parents + reported + talk
     }
 }

@@ -6,7 +6,8 @@ use crate::key::uid::Uid;
 use crate::record::Port;
 
 crate::record! {
-    /// One row for each oddity: traffic that breaks its protocol's rules, under Zeek's name for it.
+    /// One row for each oddity: traffic that breaks its protocol's rules, under Zeek's name for it. What headers show has
+    /// a row the first time that a side of a connection shows it; the summary counts all.
     pub struct Weird<'a> => "weird" {
         /// Time of the packet.
         ts: Timestamp => "ts", time, Seconds, Plain, Zeek;

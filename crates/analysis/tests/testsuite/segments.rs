@@ -55,6 +55,29 @@ fn sequence_numbers_wrap_anywhere() {
     }
 }
 
+/// Floods repeat such a SYN as often as they can.
+#[test]
+fn a_syn_with_data_that_comes_again_says_nothing_new() {
+    for copies in [1, 2, 9] {
+        let mut wire = Wire::new(80);
+        for _ in 0..copies {
+            wire.put(Client, &Part { flags: SYN, position: 0, data: REQUEST, ..wire.part(Client) });
+            wire.pass(300);
+        }
+        let rows = wire.logs().0;
+        let names: Vec<_> = rows.log("weird").iter().map(|row| row["name"].clone()).collect();
+        let expected = ["SYN_with_data", "data_before_established"];
+        assert_eq!(names, expected[..copies.min(2)], "each once, {copies} copies");
+        assert_eq!(rows.log("gaps").len(), 0, "the SYN was lost, or its answer, {copies} copies");
+        let conn = &rows.log("conn")[0];
+        assert_eq!(
+            (conn["orig_pkts"].as_str(), conn["conn_state"].as_str()),
+            (copies.to_string().as_str(), "S0")
+        );
+        assert_eq!(rows.log("tcp")[0]["orig_data_segments"], copies.to_string());
+    }
+}
+
 #[test]
 fn a_syn_may_carry_data() {
     let mut wire = Wire::new(80);

@@ -2,17 +2,18 @@
 
 use netsniff_packet::Timestamp;
 
-use super::{FlowTracker, packet_key};
+use super::{FlowTracker, Lookup, packet_key};
 use crate::flow::Flow;
+use crate::flow::attached::Attached;
 use crate::flow::history::UNKNOWN;
 use crate::flow::report::proto;
 use crate::flow::report::statistics::FlowStatistics;
 use crate::flow::tcp::TcpConnection;
+use crate::key::Side;
 use crate::key::uid::Uid;
 use crate::log::weird::Weird;
 use crate::protocol::Findings;
 use crate::record::{Connection, Observer, Port, Proto, SortKey};
-use crate::unit::DecodedDatagram;
 use crate::weird::Oddity;
 
 impl FlowTracker {
@@ -20,11 +21,15 @@ impl FlowTracker {
     #[cold]
     pub(super) fn report_findings<O: Observer>(
         &mut self,
-        unit: &DecodedDatagram,
+        lookup: &Lookup<'_>,
         place: u32,
         observer: &mut O,
     ) {
+        let unit = lookup.unit;
         self.note_beyond(place);
+        if !self.weirds.is_empty() {
+            self.count_oddities(lookup.side, place);
+        }
         let Some(flow) = self.table.flow(place) else { return };
         let mut key = packet_key(unit, flow);
         let connection = flow.connection(key.uid);
@@ -35,12 +40,25 @@ impl FlowTracker {
             Proto::Unknown => None,
         };
         for oddity in self.weirds.drain() {
-            self.statistics.weird(oddity.name);
             key.number += 1;
             report_oddity(&connection, unit.time, &oddity, transport, &key, observer);
         }
         self.talking.expect(&mut self.findings, &connection, unit.now, &self.limits);
         report(&mut self.findings, &mut self.statistics, &connection, unit.time, key, observer);
+    }
+
+    /// Counts the oddities of a packet, and leaves those that this side of its flow did not show before.
+    fn count_oddities(&mut self, side: Side, place: u32) {
+        for oddity in self.weirds.iter() {
+            self.statistics.weird(oddity.name);
+        }
+        let Some(flow) = self.table.flow_mut(place) else { return };
+        let is_new = flow.attached.is_none();
+        let reported = &mut flow.attached.get_or_insert_default().reported[side as usize];
+        let before = reported.heap_bytes();
+        reported.filter(&mut self.weirds);
+        let grown = reported.heap_bytes() - before + if is_new { size_of::<Attached>() } else { 0 };
+        self.note_change(grown as isize);
     }
 
     /// Writes an X into the history of the flow at `place` where a session met one of its bounds.

@@ -257,7 +257,7 @@ impl FlowTracker {
             observer.record(&packet_key(unit, flow), &flow.rtt_record(&interval));
         }
         if !self.weirds.is_empty() || !self.findings.is_empty() {
-            self.report_findings(unit, place, observer);
+            self.report_findings(lookup, place, observer);
         }
         if core::mem::take(&mut self.has_grown) && self.bytes() > self.limits.flow_bytes {
             // The flow has grown; what it remembers counts as much as new flows do.
@@ -350,7 +350,7 @@ impl FlowTracker {
         let key = packet_key(unit, flow);
         if let Some(weird) = weird {
             self.weirds.add(weird);
-            self.report_findings(unit, place, observer);
+            self.report_findings(lookup, place, observer);
         }
         self.end(place, &key, Ending::Reused, observer);
     }
