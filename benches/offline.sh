@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Measures netsniff and its peers on the two workloads, interleaved, and writes a dated report.
+# Measures netsniff and its peers on the workloads, interleaved, and writes a dated report. Of a flood only netsniff and
+# tcpdump are measured.
 #
 # Usage: benches/offline.sh [--rounds N] [--netsniff PATH] [--scratch FOLDER] [--captures FOLDER]... [--report FOLDER]
 #                           [--scale F]
 #
 #   --rounds N         how often each program runs on each workload (5); the report has medians
 #   --netsniff PATH    the binary to measure (built for it)
-#   --scratch FOLDER   where workloads and outputs go: 2.2 GB (netsniff-bench in the temporary folder)
+#   --scratch FOLDER   where workloads and outputs go: 3 GB (netsniff-bench in the temporary folder)
 #   --captures FOLDER  a source of the mix, may be repeated (fixtures/recorded alone misses the mix's goal: without
 #                      enough captures the mix is left out, and the report says so)
 #   --report FOLDER    where the report goes (docs/measurements)
@@ -51,6 +52,8 @@ build_workloads() {
     packets=$(awk "BEGIN { printf \"%d\", 10000000 * $scale }"); flows=$(awk "BEGIN { printf \"%d\", 1000000 * $scale }")
     small64=$scratch/small64-$packets.pcap
     [ -f "$small64" ] || "$tool" small64 --packets "$packets" --flows "$flows" -o "$small64"
+    flood=$scratch/flood-$packets.pcap
+    [ -f "$flood" ] || "$tool" flood --packets "$packets" --flows "$flows" -o "$flood"
     mix=$scratch/mix-$scale.pcap
     [ -f "$mix" ] || "$tool" mix "${captures[@]}" --scale "$scale" -o "$mix" >"$scratch/mix-$scale.txt" || mix=''
 }
@@ -65,6 +68,9 @@ command_of() {
         argus)     run=(argus -r "$2" -w "$out/argus");;
         netsniff)  run=("$netsniff" analyze "$2" -o "$out" --workers 1);;
         netsniff-2) run=("$netsniff" analyze "$2" -o "$out" --workers 2);;
+        netsniff-head) run=("$netsniff" analyze "$2" -o "$out" --workers 1 --bodies head);;
+        netsniff-flows) run=("$netsniff" analyze "$2" -o "$out" --workers 1 --protocols none);;
+        netsniff-flows-2) run=("$netsniff" analyze "$2" -o "$out" --workers 2 --protocols none);;
     esac
 }
 
@@ -114,22 +120,36 @@ for tool in read tcpdump softflowd nfpcapd argus; do
     program=$tool; [ "$tool" = read ] && program=dd
     if command -v $program >/dev/null; then tools+=("$tool"); else missing+=("$tool"); fi
 done
-tools+=(netsniff)
+tools+=(netsniff netsniff-flows netsniff-head)
+
+# tools_of WORKLOAD: sets `of_it`, the tools that it is measured with.
+tools_of() {
+    local tool
+    of_it=()
+    for tool in "${tools[@]}"; do
+        case $1/$tool in
+            small64/netsniff-head) ;; # It has no bodies.
+            flood/read | flood/tcpdump | flood/netsniff | mix/* | small64/*) of_it+=("$tool");;
+        esac
+    done
+}
 
 build_workloads
 printf 'round\tworkload\ttool\twall_s\tuser_s\tsys_s\tpeak_kib\texit\tcount\n' >"$raw"
 workloads=(); [ -z "$mix" ] || workloads+=(mix)
-workloads+=(small64)
+workloads+=(small64 flood)
 for ((round = 1; round <= rounds; round++)); do
     for workload in "${workloads[@]}"; do
         file=${!workload}
         cat "$file" >/dev/null   # Into the page cache.
-        for ((n = 0; n < ${#tools[@]}; n++)); do
+        tools_of $workload
+        for ((n = 0; n < ${#of_it[@]}; n++)); do
             # Each round starts with another tool, so that none always follows the same one.
-            measure $round $workload "${tools[(n + round) % ${#tools[@]}]}" "$file" $cpu
+            measure $round $workload "${of_it[(n + round) % ${#of_it[@]}]}" "$file" $cpu
         done
-        if [ "$cpus" -gt 1 ]; then
+        if [ "$cpus" -gt 1 ] && [ $workload != flood ]; then
             measure $round $workload netsniff-2 "$file" 0,1
+            measure $round $workload netsniff-flows-2 "$file" 0,1
             side_by_side $round $workload "$file"
         fi
         echo "round $round of $rounds: $workload done" >&2
@@ -139,6 +159,7 @@ done
 # The same rounds by stage, by a program of its own that looks at the clock between them.
 build -p netsniff --example stages
 for workload in "${workloads[@]}"; do
+    [ $workload != flood ] || continue
     TMPDIR=$scratch taskset -c $cpu "$built/examples/stages" "${!workload}" "$rounds" >"$scratch/stages-$workload"
 done
 
@@ -173,10 +194,10 @@ table() {
             failed[$3] += $8 != 0; said[$3] = $9
         }
         END {
-            split("read tcpdump softflowd nfpcapd argus netsniff netsniff-2 netsniff-pair", wanted, " ")
+            count = split("read tcpdump softflowd nfpcapd argus netsniff netsniff-head netsniff-2 netsniff-pair netsniff-flows netsniff-flows-2", wanted, " ")
             print "| program | wall s (median) | least | CPU s | peak MiB | wall / softflowd | wall / tcpdump | what it says |"
             print "|---|---|---|---|---|---|---|---|"
-            for (k = 1; k <= 8; k++) {
+            for (k = 1; k <= count; k++) {
                 tool = wanted[k]
                 if (!(tool in runs)) continue
                 pair = tool == "netsniff-pair"
@@ -189,6 +210,7 @@ table() {
                 one = median("netsniff", "wall")
                 two = one / median("netsniff-2", "wall"); both = 2 * one / median("netsniff-pair", "wall")
                 printf "\nTwo workers are %.2f times one; two independent runs side by side gain %.2f together (0.9 of it: %.2f).\n", two, both, 0.9 * both
+                printf "Flows alone: two workers are %.2f times one.\n", median("netsniff-flows", "wall") / median("netsniff-flows-2", "wall")
             }
         }' "$raw"
 }
@@ -199,7 +221,7 @@ table() {
     [ -z "$trial" ] || printf '**A trial of the script at %s of the size: not a measurement.**\n\n' "$scale"
     echo "Made by \`benches/offline.sh\` with $rounds rounds. Every program runs alone on CPU $cpu, in turn, on files in the page"
     echo "cache, with a fresh output folder each time. \`read\` is \`dd bs=1M\`, the floor; \`netsniff-2\` is \`--workers 2\` on CPUs 0"
-    echo "and 1, \`netsniff-pair\` two independent runs at once, a CPU each. Each run is a line of \`$(basename "$raw")\`."
+    echo "and 1, \`netsniff-pair\` two independent runs at once, a CPU each, \`netsniff-flows\` \`--protocols none\`, \`netsniff-head\` \`--bodies head\`. Each run is a line of \`$(basename "$raw")\`."
     echo
     machine
     peers
@@ -209,6 +231,7 @@ table() {
         if [ "$workload" = mix ] && [ -f "$scratch/mix-$scale.txt" ]; then printf '\n```\n'; grep -v '^left out' "$scratch/mix-$scale.txt"; printf '```\n'; fi
         echo
         table "$workload"
+        [ "$workload" != flood ] || continue
         printf '\nWhat a packet costs by stage (`cargo run --profile dist -p netsniff --example stages`, on CPU %s): ' $cpu
         cat "$scratch/stages-$workload"
     done

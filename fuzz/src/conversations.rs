@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use netsniff_analysis::correlator::Correlator;
 use netsniff_analysis::key::Endpoint;
+use netsniff_analysis::options::Bodies;
 use netsniff_analysis::protocol::{
     Conversation, Datagram, Event, Findings, MAX_ODDITIES, ProtocolSet, Resolution, Role,
     SessionContext,
@@ -58,6 +59,14 @@ pub struct Outcome {
 pub struct Flow {
     pub port: u16,
     pub is_midstream: bool,
+    pub bodies: Bodies,
+}
+
+impl Flow {
+    /// A flow that was seen from its begin, and whose bodies are decoded as a whole.
+    pub const fn at(port: u16) -> Self {
+        Self { port, is_midstream: false, bodies: Bodies::Whole }
+    }
 }
 
 /// Bytes that a conversation may hold: what was kept to find the protocol, what sessions wait with,
@@ -86,6 +95,7 @@ pub fn play_in(wanted: ProtocolSet, turns: &[Turn], flow: Flow, mut cuts: Cuts) 
         name: 1,
         port: flow.port,
         hashes: Options::default().hashes,
+        bodies: flow.bodies,
         is_midstream: flow.is_midstream,
         is_multicast: false,
         crossing_port: None,
@@ -244,7 +254,9 @@ impl Line {
 pub fn check(wanted: ProtocolSet, input: &[u8]) -> usize {
     let [port, flags, rest @ ..] = input else { return 0 };
     let ports = ports();
-    let flow = Flow { port: ports[usize::from(*port) % ports.len()], is_midstream: flags & 1 != 0 };
+    let bodies = if flags & 2 != 0 { Bodies::Head } else { Bodies::Whole };
+    let is_midstream = flags & 1 != 0;
+    let flow = Flow { port: ports[usize::from(*port) % ports.len()], is_midstream, bodies };
     let turns = turns(rest);
     let whole = play_in(wanted, &turns, flow, Cuts::None);
     assert_eq!(play_in(wanted, &turns, flow, Cuts::Everywhere), whole, "byte by byte");
@@ -274,6 +286,7 @@ fn datagrams(wanted: ProtocolSet, turns: &[Turn]) -> usize {
                 name: 1,
                 port,
                 hashes: Options::default().hashes,
+                bodies: Options::default().bodies,
                 is_midstream: false,
                 is_multicast: false,
                 crossing_port: None,

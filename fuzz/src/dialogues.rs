@@ -121,7 +121,7 @@ pub fn datagrams(batches: &[Batch]) -> Vec<Dialogue> {
             let Some((key, side)) = unit.flow_key() else { continue };
             let (originator, dialogue) = all.entry(key).or_insert_with(|| {
                 let port = key.ends_from(side).1.port;
-                let flow = Flow { port, is_midstream: false };
+                let flow = Flow::at(port);
                 (side, Dialogue { flow, turns: Vec::new() })
             });
             let from = role(usize::from(side != *originator));
@@ -142,7 +142,7 @@ impl Open {
         let is_midstream = !tcp.flags.any(TcpFlags::SYN);
         Self {
             originator,
-            flow: Flow { port, is_midstream },
+            flow: Flow { is_midstream, ..Flow::at(port) },
             first: [None; 2],
             streams: Default::default(),
             turns: Turns::default(),

@@ -33,6 +33,8 @@ pub struct Options {
     pub urgent: Urgent,
     /// Which hashes of files are computed.
     pub hashes: HashKinds,
+    /// How much of bodies is decoded.
+    pub bodies: Bodies,
     /// Who wants the content of files, if anybody.
     pub extract: Option<Arc<dyn Extract>>,
     /// The application protocols that are looked for.
@@ -52,6 +54,17 @@ pub enum Urgent {
     OutOfBand,
     /// In its place in the stream: what sockets do with `SO_OOBINLINE`, and what RFC 6093 wants.
     Inline,
+}
+
+/// How much of a body is decoded that was sent compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bodies {
+    /// All of it.
+    #[default]
+    Whole,
+    /// The first 4 KiB of its content, by which its kind is told. How long it is, its framing and the
+    /// trailer of gzip tell.
+    Head,
 }
 
 /// What becomes of packets with wrong checksums.

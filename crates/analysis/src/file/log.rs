@@ -49,6 +49,9 @@ crate::record! {
         sha1: Option<String> => "sha1", string, None, ContentHash, Zeek;
         /// SHA-256 of its content, where that is complete and wanted.
         sha256: Option<String> => "sha256", string, None, ContentHash, Zeek;
+        /// Whether only its begin was decoded (`--bodies head`): `seen_bytes` of it. `total_bytes` is what the trailer of gzip
+        /// tells then, modulo 4 GiB.
+        partly_decoded: bool => "partly_decoded", bool, None, Plain, Netsniff;
         joined Kept;
     }
 }

@@ -75,6 +75,7 @@ pub(crate) struct FileTransfer {
     holes: Vec<(u64, u64)>,
     overflow: u64,
     has_timed_out: bool,
+    is_partly_decoded: bool,
     /// The first bytes, until the kind is told.
     head: Vec<u8>,
     is_told: bool,
@@ -114,6 +115,7 @@ impl FileTransfer {
             holes: Vec::new(),
             overflow: 0,
             has_timed_out: false,
+            is_partly_decoded: false,
             head: Vec::new(),
             is_told: false,
             mime_type: None,
@@ -176,6 +178,18 @@ impl FileTransfer {
     /// Learns that what follows is not known: hashes tell nothing then.
     pub(crate) fn cut(&mut self) {
         self.hashing = None;
+    }
+
+    /// Learns that no more of it is decoded than what came so far, and how long it is, where something told that.
+    pub(crate) fn set_partly_decoded(&mut self, total: Option<u64>) {
+        self.is_partly_decoded = true;
+        self.total = total;
+        self.hashing = None;
+    }
+
+    /// Notes that more of it came at some time, of which nothing is decoded.
+    pub(crate) const fn goes_on(&mut self, time: Timestamp) {
+        self.last = time;
     }
 
     /// Sets its depth, as the protocol counts it: the request's number, the level of MIME.
@@ -384,6 +398,7 @@ impl FileTransfer {
             md5: digests.md5,
             sha1: digests.sha1,
             sha256: digests.sha256,
+            partly_decoded: self.is_partly_decoded,
         }
     }
 }

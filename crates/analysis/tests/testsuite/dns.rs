@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::support::{Row, Rows, analyse};
 use netsniff_analysis::file::HashKinds;
+use netsniff_analysis::options::Bodies;
 use netsniff_analysis::protocol::{
     Datagram, Finding, Findings, ProtocolId, Resolution, Role, Session, SessionContext,
 };
@@ -235,6 +236,7 @@ fn session(limits: &Limits) -> Box<dyn Session> {
         name: 0,
         port: 53,
         hashes: HashKinds::default(),
+        bodies: Bodies::default(),
         is_midstream: false,
         is_multicast: false,
         crossing_port: None,

@@ -145,7 +145,7 @@ fn what_begins_like_a_request_on_a_port_of_http_is_read_as_one_too() {
 #[test]
 fn a_request_that_another_server_answers_is_told() {
     let turns = [client("GET / HTTP/1.1\r\nHost: h\r\n\r\n"), server("SSH-2.0-x\r\nInvalid\r\n")];
-    let found = found_in(&turns, Flow { port: 22, is_midstream: false });
+    let found = found_in(&turns, Flow::at(22));
     let row = "http trans_depth=1 method=GET host=h uri=/";
     assert_eq!(found, ["HTTP: bad_HTTP_reply", row]);
 }

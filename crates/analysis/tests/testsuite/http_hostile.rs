@@ -2,7 +2,7 @@
 
 use crate::support::web::*;
 
-const MIDDLE: Flow = Flow { port: 4_000, is_midstream: true };
+const MIDDLE: Flow = Flow { is_midstream: true, ..Flow::at(4_000) };
 
 /// Two messages of one connection, of which the first lost bytes `lost` of its body of digits, which is
 /// `sent` as it stands in the stream.

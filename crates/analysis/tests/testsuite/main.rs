@@ -40,6 +40,7 @@ mod flood;
 mod ftp;
 mod fuzz;
 mod http;
+mod http_heads;
 mod http_hostile;
 mod http_losses;
 mod http_tunnels;

@@ -136,7 +136,7 @@ fn redis_behind_a_greeting_is_let_go_as_well() {
     // `play` bounds what may be held.
     let mut turns = redis(2_000);
     turns.insert(0, server("+OK\r\n"));
-    let flow = conversations::Flow { port: 110, is_midstream: false };
+    let flow = conversations::Flow::at(110);
     let outcome = conversations::play(&turns, flow, conversations::Cuts::None);
     assert_eq!(outcome.services, None);
     let expected = ["POP3: pop3_client_command_unknown", "POP3: pop3_client_too_many_bad_commands"];

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use netsniff_analysis::Limits;
 use netsniff_analysis::file::HashKinds;
+use netsniff_analysis::options::Bodies;
 use netsniff_analysis::protocol::{
     Datagram, DatagramVerdict, Findings, Protocol, ProtocolId, Role, Session, SessionContext,
 };
@@ -51,6 +52,7 @@ fn session(protocol: &dyn Protocol, limits: &Limits) -> Box<dyn Session> {
         name,
         port: 0,
         hashes,
+        bodies: Bodies::default(),
         is_midstream: false,
         is_multicast: false,
         crossing_port: None,

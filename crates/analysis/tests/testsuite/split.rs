@@ -173,7 +173,7 @@ fn xmpp(is_secure: bool) -> Dialogue {
         (Role::Originator, &hello),
     ];
     let turn = |(from, bytes): (Role, &[u8])| Turn { from, what: What::Bytes(bytes.to_vec()) };
-    let flow = Flow { port: 5222, is_midstream: false };
+    let flow = Flow::at(5222);
     Dialogue { flow, turns: said.map(turn).into() }
 }
 

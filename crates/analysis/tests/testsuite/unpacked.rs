@@ -75,7 +75,7 @@ fn no_connection_has_more_than_ten_thousand_rows_of_files() {
         client(data),
         server("250 ok\r\n"),
     ];
-    let smtp = Flow { port: 25, is_midstream: false };
+    let smtp = Flow::at(25);
     let (rows, oddities) = rows_and_rest(&mail, smtp, Cuts::None);
     assert_eq!((rows, oddities), (10_000, vec!["SMTP: MIME_too_many_parts 100".to_owned()]));
 }

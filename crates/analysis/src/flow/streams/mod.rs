@@ -306,6 +306,7 @@ mod tests {
     use super::*;
     use crate::file::HashKinds;
     use crate::limits::Limits;
+    use crate::options::Bodies;
     use crate::reassembly::fingerprint::Fingerprints;
     use crate::reassembly::piece::Overlap;
     use crate::reassembly::stream::HoleEndings;
@@ -324,6 +325,7 @@ mod tests {
                 name: 0,
                 port: 80,
                 hashes: HashKinds::default(),
+                bodies: Bodies::default(),
                 is_midstream: false,
                 is_multicast: false,
                 crossing_port: None,

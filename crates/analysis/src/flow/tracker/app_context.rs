@@ -19,7 +19,7 @@ use crate::flow::{Flow, TransportState};
 use crate::key::Endpoint;
 use crate::key::Side;
 use crate::limits::Limits;
-use crate::options::{Options, Urgent};
+use crate::options::{Bodies, Options, Urgent};
 use crate::protocol::{
     Conversation, Datagram, DatagramVerdict, Findings, MAX_ODDITIES, ProtocolId, ProtocolSet, Role,
     Session, SessionContext,
@@ -37,6 +37,7 @@ pub(super) struct AppContext {
     overlap: Overlap,
     urgent: Urgent,
     hashes: HashKinds,
+    bodies: Bodies,
     /// The key of fingerprints of what was read.
     keys: Fingerprints,
     /// Bytes that streams hold behind holes.
@@ -47,12 +48,13 @@ pub(super) struct AppContext {
 
 impl AppContext {
     pub(super) fn new(options: &Options, seed: u64) -> Self {
-        let Options { protocols, overlap, urgent, hashes, .. } = *options;
+        let Options { protocols, overlap, urgent, hashes, bodies, .. } = *options;
         Self {
             wanted: protocols,
             overlap,
             urgent,
             hashes,
+            bodies,
             keys: Fingerprints::new(seed),
             held_bytes: 0,
             expectations: Expectations::default(),
@@ -66,6 +68,7 @@ impl AppContext {
             name: flow.name_bits(),
             port: flow.ends().1.port,
             hashes: self.hashes,
+            bodies: self.bodies,
             is_midstream: flow.tcp().is_some_and(TcpConnection::is_partial),
             is_multicast: flow.ends().1.address.to_ip().is_multicast(),
             crossing_port: flow

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use super::*;
 use crate::file::HashKinds;
 use crate::limits::Limits;
+use crate::options::Bodies;
 use crate::protocol::Successor;
 
 /// What a session was told, as text.
@@ -117,6 +118,7 @@ impl Test {
             name: 1,
             port: 1,
             hashes: HashKinds::default(),
+            bodies: Bodies::default(),
             is_midstream: false,
             is_multicast: false,
             crossing_port: None,

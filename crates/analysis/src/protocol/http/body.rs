@@ -6,6 +6,8 @@ use super::coding::{BLOCK, Budget, Decoded, Decoder};
 use super::exchanges::Exchanges;
 use super::framing::{Framing, Range};
 use super::multipart::Multipart;
+use super::undecoded::Undecoded;
+use crate::options::Bodies;
 use crate::protocol::file_transfer::{Carrier, FileTransfer};
 use crate::protocol::mime::{Field, Part, Visitor};
 use crate::protocol::{Findings, Role, SessionContext};
@@ -21,6 +23,8 @@ pub(super) struct Body {
     len: u64,
     /// Whether that is the length: not where something could not be decoded.
     is_exact: bool,
+    /// Where only its first bytes are to be decoded.
+    undecoded: Option<Box<Undecoded>>,
 }
 
 #[derive(Debug)]
@@ -57,6 +61,7 @@ pub(super) struct Files {
     /// How many more there were, which have no row.
     left_out: u64,
     pub(super) budget: Budget,
+    bodies: Bodies,
     /// Whether it was told that there was too much to decode.
     is_cut_told: bool,
 }
@@ -96,6 +101,7 @@ impl Files {
             ranges: Vec::new(),
             left_out: 0,
             budget: Budget::from(context.limits),
+            bodies: context.bodies,
             is_cut_told: false,
         }
     }
@@ -174,6 +180,7 @@ impl Body {
             sent: 0,
             len: 0,
             is_exact: true,
+            undecoded: None,
         }
     }
 
@@ -184,7 +191,10 @@ impl Body {
 
     /// How long it is so far, where that can be told.
     pub(super) fn len(&self) -> Option<u64> {
-        self.is_exact.then_some(self.len)
+        match self.undecoded.as_ref().filter(|rest| rest.is_cut()) {
+            Some(rest) => rest.length(),
+            None => self.is_exact.then_some(self.len),
+        }
     }
 
     /// Whether it has several parts.
@@ -228,28 +238,59 @@ impl Body {
 
     /// Decodes bytes, or what waited for more where none come.
     fn decode(&mut self, data: &[u8], is_last: bool, sink: &mut Sink<'_>) {
-        let Self { decoder, content, len, .. } = self;
+        if self.passes_over(data, sink) {
+            return;
+        }
+        let Self { decoder, content, len, undecoded, .. } = self;
         let Some(decoder) = decoder else { return };
         let turn = sink.found.decodable;
         let mut budget = sink.files.budget.at_turn(turn.unwrap_or(u64::MAX));
+        let (before, begun) = (budget, *len);
         let mut take = |clear: &[u8], carried: u64| {
-            *len = len.saturating_add(clear.len() as u64);
+            let wanted = undecoded.as_mut().map_or(clear, |rest| rest.wanted(clear));
+            *len = len.saturating_add(wanted.len() as u64);
             sink.files.budget.set_carried(carried);
-            content.bytes(clear, sink);
+            content.bytes(wanted, sink);
+            undecoded.as_ref().is_none_or(|rest| !rest.is_cut())
         };
         let told = if is_last {
             decoder.finish(&mut budget, &mut take)
         } else {
             decoder.decode(data, &mut budget, &mut take)
         };
+        if let Some(rest) = undecoded.as_mut().filter(|_| matches!(told, Decoded::Enough(_))) {
+            budget = rest.spent(before, *len - begun);
+            rest.stop(decoder);
+        }
         sink.files.budget = budget;
         sink.found.decodable = turn.map(|_| budget.turn());
         match told {
-            Decoded::Well => {}
-            Decoded::Broken(name) => sink.found.weirds.add(name),
-            Decoded::TooLargeWindow => sink.found.weirds.add("HTTP_window_too_large_to_decode"),
             Decoded::TooMuch => self.cut(sink),
+            told => {
+                if let Some(name) = told.oddity() {
+                    sink.found.weirds.add(name);
+                }
+            }
         }
+    }
+
+    /// Whether enough of it was decoded before these bytes, of which only their number counts then.
+    fn passes_over(&mut self, data: &[u8], sink: &mut Sink<'_>) -> bool {
+        if sink.files.bodies == Bodies::Whole || self.decoder.is_none() {
+            return false;
+        }
+        let BodyContent::Whole(opening) = &mut self.content else { return false };
+        let begun = || Box::new(Undecoded::new(&sink.files.budget));
+        let rest = self.undecoded.get_or_insert_with(begun);
+        rest.note(data);
+        if !rest.is_cut() {
+            return false;
+        }
+        sink.files.budget.set_carried(rest.carried());
+        if let Some(file) = opening.file.as_mut().filter(|_| !data.is_empty()) {
+            file.goes_on(sink.time);
+        }
+        true
     }
 
     /// Learns that the rest of it is not decoded.
@@ -294,9 +335,20 @@ impl Body {
         }
     }
 
-    /// Ends it, and its files.
-    pub(super) fn end(&mut self, sink: &mut Sink<'_>) {
+    /// Ends it, and its files; `is_whole` where its framing tells that all of it has come.
+    pub(super) fn end(&mut self, is_whole: bool, sink: &mut Sink<'_>) {
         self.settle(sink);
+        if let Some(rest) = self.undecoded.as_mut().filter(|rest| rest.is_cut()) {
+            if is_whole && self.is_exact {
+                rest.end();
+            }
+            if let BodyContent::Whole(Opening { file: Some(file), .. }) = &mut self.content {
+                file.set_partly_decoded(rest.length());
+            }
+            if let Some(exchange) = sink.exchanges.current(sink.from) {
+                exchange.body_is_partly_decoded(sink.from);
+            }
+        }
         match &mut self.content {
             BodyContent::Whole(opening) => opening.end(sink),
             BodyContent::Parts(parts, opening) => {
@@ -314,6 +366,7 @@ impl Body {
         };
         size_of::<Self>()
             + self.decoder.as_ref().map_or(0, |decoder| decoder.bytes())
+            + self.undecoded.as_ref().map_or(0, |_| size_of::<Undecoded>())
             + parts
             + opening.filename.as_ref().map_or(0, Vec::capacity)
             + opening.file.as_ref().map_or(0, |file| size_of::<FileTransfer>() + file.heap_bytes())

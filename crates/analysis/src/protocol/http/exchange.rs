@@ -51,6 +51,7 @@ impl HttpExchange {
             version: None,
             user_agent: None,
             origin: None,
+            partly_decoded: UnsetIfEmpty::default(),
             request_body_len: Some(0),
             response_body_len: Some(0),
             status_code: None,
@@ -153,6 +154,18 @@ impl HttpExchange {
         if fuids.len() < MAX_FILES {
             fuids.push(file.fuid());
             names.extend(file.filename().map(Box::from));
+        }
+    }
+
+    /// Takes note that the body of a side was decoded at its begin only.
+    pub(super) fn body_is_partly_decoded(&mut self, from: Role) {
+        let side = match from {
+            Role::Originator => "orig",
+            Role::Responder => "resp",
+        };
+        let sides = &mut self.row.partly_decoded.0;
+        if !sides.contains(&side) {
+            sides.push(side);
         }
     }
 

@@ -60,6 +60,9 @@ crate::record! {
         resp_filenames: UnsetIfEmpty<Box<[u8]>> => "resp_filenames", vector[string], None, FreeText, Zeek;
         /// Kinds of those whose kind is known.
         resp_mime_types: UnsetIfEmpty<&'static str> => "resp_mime_types", vector[string], None, Plain, Zeek;
+        /// Sides whose body was decoded only at its begin (`--bodies head`): `orig`, `resp`. How long it is, the trailer of
+        /// gzip tells, modulo 4 GiB; else the length is unset.
+        partly_decoded: UnsetIfEmpty<&'static str> => "partly_decoded", set[string], None, Plain, Netsniff;
         joined Followed;
     }
 }

@@ -191,7 +191,9 @@ impl HttpMessage {
     pub(super) fn end(mut self, sink: &mut Sink<'_>) -> Option<u64> {
         match &mut self.body {
             Some(body) => {
-                body.end(sink);
+                let is_whole =
+                    matches!(self.stage, MessageStage::Length(0) | MessageStage::Trailer);
+                body.end(is_whole, sink);
                 body.len()
             }
             None => Some(0),

@@ -30,6 +30,7 @@ mod message;
 mod multipart;
 mod session;
 mod start_line;
+mod undecoded;
 mod uri;
 
 use super::{Detection, Heads, Protocol, Role, Session, SessionContext};

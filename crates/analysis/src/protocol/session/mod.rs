@@ -18,6 +18,7 @@ use self::findings::Findings;
 use crate::file::HashKinds;
 use crate::key::uid::Uid;
 use crate::limits::Limits;
+use crate::options::Bodies;
 use crate::reassembly::stream::GapCause;
 
 /// What a session found a datagram to be.
@@ -147,6 +148,8 @@ pub struct SessionContext<'a> {
     pub port: u16,
     /// Which hashes of files are wanted.
     pub hashes: HashKinds,
+    /// How much of bodies is decoded.
+    pub bodies: Bodies,
     /// Whether the begin of the connection was not seen, so that its first bytes may be from the
     /// middle of something.
     pub is_midstream: bool,

@@ -22,7 +22,7 @@ pub(crate) fn gap(from: Role, len: u64) -> Turn {
 
 /// What is made of a conversation with a server's `port`, which must not depend on how it is cut.
 pub(crate) fn outcome_of(port: u16, turns: &[Turn]) -> Outcome {
-    let flow = Flow { port, is_midstream: false };
+    let flow = Flow::at(port);
     let whole = play(turns, flow, Cuts::None);
     assert_eq!(play(turns, flow, Cuts::Everywhere), whole, "byte by byte");
     for from in [Role::Originator, Role::Responder] {
@@ -62,7 +62,7 @@ pub(crate) fn column(outcome: &Outcome, log: &str, name: &str) -> Vec<String> {
 /// Plays a conversation many times with bytes changed, left out and doubled at random: no session
 /// may fail, and how it is cut must not matter.
 pub(crate) fn mutate(port: u16, turns: &[Turn], times: u64) {
-    let flow = Flow { port, is_midstream: false };
+    let flow = Flow::at(port);
     for seed in 0..times {
         let mut random = Random::new(seed);
         let mut turns = turns.to_vec();

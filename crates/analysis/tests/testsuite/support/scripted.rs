@@ -32,7 +32,7 @@ impl Script {
 
     /// What sessions make of it, which must not depend on how it is cut.
     pub(crate) fn heard(&self, port: u16) -> Heard {
-        let flow = Flow { port, is_midstream: false };
+        let flow = Flow::at(port);
         let whole = play(&self.0, flow, Cuts::None);
         assert_eq!(play(&self.0, flow, Cuts::Everywhere), whole, "byte by byte");
         for role in [Role::Originator, Role::Responder] {

@@ -8,8 +8,8 @@ pub(crate) use netsniff_analysis::protocol::Role;
 
 pub(crate) use crate::conversations::{Cuts, Flow, Outcome, Turn, What, play};
 
-pub(crate) const PROXY: Flow = Flow { port: 3_128, is_midstream: false };
-pub(crate) const ELSEWHERE: Flow = Flow { port: 4_000, is_midstream: false };
+pub(crate) const PROXY: Flow = Flow::at(3_128);
+pub(crate) const ELSEWHERE: Flow = Flow::at(4_000);
 
 pub(crate) fn says(from: Role, bytes: impl Into<Vec<u8>>) -> Turn {
     Turn { from, what: What::Bytes(bytes.into()) }
@@ -79,6 +79,7 @@ pub(crate) fn short(line: &str) -> String {
         "missing_bytes=0",
         "overflow_bytes=0",
         "timedout=false",
+        "partly_decoded=false",
     ];
     let words = line.split(' ').filter(|word| !boring.iter().any(|begin| word.starts_with(begin)));
     words.collect::<Vec<_>>().join(" ")

@@ -71,7 +71,7 @@ impl Budget {
     }
 
     /// Notes that so many bytes came out, as far as that is allowed: how many are, and whether all.
-    pub(super) fn spend(&mut self, len: usize) -> (usize, bool) {
+    pub(in crate::protocol::http) fn spend(&mut self, len: usize) -> (usize, bool) {
         let most = self.floor.saturating_add(self.carried.saturating_mul(self.ratio));
         let room = if self.is_over { 0 } else { most.saturating_sub(self.decoded) };
         self.is_over |= room < len as u64;

@@ -56,6 +56,8 @@ pub(super) enum Decoded {
     Broken(&'static str),
     /// More would come out than the connection may decode.
     TooMuch,
+    /// Whoever takes what comes out has enough, with what was odd before.
+    Enough(Option<&'static str>),
     /// The data needs a larger window than may be, which is told once: it is taken as it is.
     TooLargeWindow,
 }
@@ -78,8 +80,33 @@ enum Outcome {
     Broken,
 }
 
-/// Gets what comes out of a decoder, and how much the connection carried for that.
-type Take<'a> = &'a mut dyn FnMut(&[u8], u64);
+/// Gets what comes out of a decoder, and how much the connection carried for that. Tells whether there may come more.
+type Take<'a> = &'a mut dyn FnMut(&[u8], u64) -> bool;
+
+impl Decoded {
+    /// Whether nothing is decoded behind this.
+    const fn is_last(self) -> bool {
+        matches!(self, Self::TooMuch | Self::Enough(_))
+    }
+
+    /// What was odd about the data, by its name.
+    pub(super) const fn oddity(self) -> Option<&'static str> {
+        match self {
+            Self::Broken(name) => Some(name),
+            Self::TooLargeWindow => Some("HTTP_window_too_large_to_decode"),
+            Self::Enough(odd) => odd,
+            Self::Well | Self::TooMuch => None,
+        }
+    }
+
+    /// The same where something else became of the data before.
+    const fn behind(self, before: Self) -> Self {
+        match (self, before.oddity()) {
+            (Self::Enough(_), Some(odd)) => Self::Enough(Some(odd)),
+            _ => self,
+        }
+    }
+}
 
 impl Decoder {
     /// A decoder for one body; `None` where nothing is to be undone.
@@ -114,11 +141,28 @@ impl Decoder {
     /// Learns that bytes are missing, behind which nothing can be read. Returns whether those behind
     /// count all the same.
     pub(super) fn gap(&mut self) -> bool {
-        let is_untouched = self.layers.iter().all(|it| matches!(it.state, State::Untouched));
+        let is_untouched = self.is_untouched();
         if !is_untouched {
             self.layers.iter_mut().for_each(|layer| layer.state = State::Over);
         }
         is_untouched
+    }
+
+    /// Whether what comes is taken as it is.
+    pub(super) fn is_untouched(&self) -> bool {
+        self.layers.iter().all(|it| matches!(it.state, State::Untouched))
+    }
+
+    /// Lets go of all that it holds, since nothing more is to be decoded.
+    pub(super) fn stop(&mut self) {
+        for layer in &mut self.layers {
+            (layer.state, layer.spare) = (State::Over, None);
+        }
+    }
+
+    /// Whether it undoes deflate alone, in whatever wrapping.
+    pub(super) fn is_deflate(&self) -> bool {
+        matches!(self.layers.as_slice(), [Layer { state: State::Deflate(_), .. }])
     }
 
     /// Bytes that it takes.
@@ -141,8 +185,11 @@ fn run(
 ) -> Decoded {
     let Some((layer, inner)) = layers.split_first_mut() else {
         let (allowed, is_all) = budget.spend(data.len());
-        take(data.get(..allowed).unwrap_or(data), budget.carried());
-        return if is_all { Decoded::Well } else { Decoded::TooMuch };
+        return match take(data.get(..allowed).unwrap_or(data), budget.carried()) {
+            false => Decoded::Enough(None),
+            true if is_all => Decoded::Well,
+            true => Decoded::TooMuch,
+        };
     };
     let mut told = Decoded::Well;
     while !data.is_empty() {
@@ -158,7 +205,7 @@ fn run(
         let (block, rest) = data.split_at(len);
         (layer.taken, data) = (layer.taken + len as u64, rest);
         match layer.decode(block, false, inner, budget, take) {
-            Decoded::TooMuch => return Decoded::TooMuch,
+            last if last.is_last() => return last.behind(told),
             odd if told == Decoded::Well => told = odd,
             _ => {}
         }
@@ -168,8 +215,8 @@ fn run(
             layer.decode(&[], true, inner, budget, take),
             run(inner, false, &[], true, budget, take),
         ] {
-            if told == Decoded::Well || odd == Decoded::TooMuch {
-                told = odd;
+            if told == Decoded::Well || odd.is_last() {
+                told = odd.behind(told);
             }
         }
     }
@@ -194,7 +241,11 @@ impl Layer {
                 State::Untouched if data.is_empty() => return told,
                 State::Untouched => {
                     let odd = run(inner, false, data, false, budget, take);
-                    return if told == Decoded::Well { odd } else { told };
+                    return if told == Decoded::Well || odd.is_last() {
+                        odd.behind(told)
+                    } else {
+                        told
+                    };
                 }
                 State::Begin(_) | State::Over => return told,
             };
@@ -203,7 +254,7 @@ impl Layer {
                 self.spare = None;
                 let given = out.get(..step.gave).unwrap_or_default();
                 match run(inner, false, given, false, budget, take) {
-                    Decoded::TooMuch => return Decoded::TooMuch,
+                    last if last.is_last() => return last.behind(told),
                     odd if told == Decoded::Well => told = odd,
                     _ => {}
                 }
@@ -218,9 +269,9 @@ impl Layer {
                     return told;
                 }
                 Outcome::Broken => {
-                    let is_too_much = self.give_up(inner, budget, take);
+                    let given = self.give_up(inner, budget, take);
                     return match told {
-                        _ if is_too_much => Decoded::TooMuch,
+                        _ if given.is_last() => given.behind(Decoded::Broken(broken)).behind(told),
                         Decoded::Well => Decoded::Broken(broken),
                         _ => told,
                     };
@@ -245,15 +296,15 @@ impl Layer {
         Decoded::Well
     }
 
-    /// Ends a layer that is no such coding. What does not even begin as one is without it. Returns whether that
-    /// is more than may come out.
-    fn give_up(&mut self, inner: &mut [Self], budget: &mut Budget, take: Take<'_>) -> bool {
+    /// Ends a layer that is no such coding. What does not even begin as one is without it. Returns what became of
+    /// that.
+    fn give_up(&mut self, inner: &mut [Self], budget: &mut Budget, take: Take<'_>) -> Decoded {
         let Some(spare) = self.spare.take() else {
             self.state = State::Over;
-            return false;
+            return Decoded::Well;
         };
         self.state = State::Untouched;
-        run(inner, false, &spare, false, budget, take) == Decoded::TooMuch
+        run(inner, false, &spare, false, budget, take)
     }
 
     /// Bytes that it holds outside itself.

@@ -57,7 +57,10 @@ fn text() -> Vec<u8> {
 
 fn in_pieces(value: &str, data: &[u8], len: usize, mut budget: Budget) -> (Vec<u8>, Vec<Decoded>) {
     let (mut decoder, mut out) = (decoder(value), Vec::new());
-    let mut take = |bytes: &[u8], _| out.extend_from_slice(bytes);
+    let mut take = |bytes: &[u8], _| {
+        out.extend_from_slice(bytes);
+        true
+    };
     let mut told: Vec<_> =
         data.chunks(len).map(|piece| decoder.decode(piece, &mut budget, &mut take)).collect();
     told.push(decoder.finish(&mut budget, &mut take));
@@ -143,8 +146,14 @@ fn broken_br_gives_the_same_however_it_is_cut() {
 fn nothing_is_decoded_behind_a_gap() {
     let coded = unhex(NUMBERS);
     let (mut decoder, mut budget, mut out) = (decoder("br"), all(16 << 20), Vec::new());
-    decoder.decode(&coded[..300], &mut budget, &mut |bytes, _| out.extend_from_slice(bytes));
-    decoder.finish(&mut budget, &mut |bytes, _| out.extend_from_slice(bytes));
+    decoder.decode(&coded[..300], &mut budget, &mut |bytes, _| {
+        out.extend_from_slice(bytes);
+        true
+    });
+    decoder.finish(&mut budget, &mut |bytes, _| {
+        out.extend_from_slice(bytes);
+        true
+    });
     assert!(!decoder.gap(), "what is behind does not count");
     let before = out.len();
     assert!(before > 100 && numbers().starts_with(&out), "{before}");
@@ -169,8 +178,8 @@ fn bombs_are_put_out() {
 fn memory_is_what_comes_out_and_counted() {
     let held = |coded: &[u8]| {
         let (mut decoder, mut budget) = (decoder("br"), all(16 << 20));
-        decoder.decode(&coded[..coded.len() - 1], &mut budget, &mut |_, _| {});
-        decoder.finish(&mut budget, &mut |_, _| {});
+        decoder.decode(&coded[..coded.len() - 1], &mut budget, &mut |_, _| true);
+        decoder.finish(&mut budget, &mut |_, _| true);
         decoder.bytes()
     };
     let (small, large) = (held(&unhex(NUMBERS)), held(&unhex(ZEROS)));
@@ -259,7 +268,10 @@ fn an_inner_coding_may_not_have_been_applied() {
         codings.transfer(b"gzip");
         let (mut decoder, mut out) = (Decoder::new(&codings).unwrap(), Vec::new());
         for piece in text.chunks(len) {
-            let take: Take<'_> = &mut |bytes: &[u8], _| out.extend_from_slice(bytes);
+            let take: Take<'_> = &mut |bytes: &[u8], _| {
+                out.extend_from_slice(bytes);
+                true
+            };
             decoder.decode(piece, &mut all(16 << 20), take);
         }
         assert_eq!(out, text, "{len}");

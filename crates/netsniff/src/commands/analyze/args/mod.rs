@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use netsniff_analysis::file::HashKinds;
-use netsniff_analysis::options::Urgent;
+use netsniff_analysis::options::{Bodies, Urgent};
 use netsniff_analysis::protocol::ProtocolSet;
 use netsniff_analysis::reassembly::piece::Overlap;
 use netsniff_analysis::{ChecksumMode, Limits, Options};
@@ -112,6 +112,10 @@ pub struct AnalyzeArgs {
     /// Hashes of files to write to the log `files`: md5, sha1, sha256, with commas between
     #[arg(long, value_name = "LIST", default_value = "none", value_parser = hashes)]
     hashes: HashKinds,
+    /// How much of bodies is decoded that were sent compressed: `head` is the first 4 KiB, which tell the kind. How long they
+    /// are, the trailer of gzip tells then; rows say so in `partly_decoded`
+    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
+    bodies: BodiesArg,
     #[command(flatten)]
     extraction: ExtractionArgs,
     /// Which bytes of a TCP stream count where segments that nobody read yet overlap and differ
@@ -177,6 +181,16 @@ enum FirstOrLast {
     First,
     /// The one that came last
     Last,
+}
+
+/// How much of bodies is decoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum BodiesArg {
+    /// All of it
+    #[default]
+    Whole,
+    /// The first 4 KiB
+    Head,
 }
 
 /// How receivers read urgent data.
@@ -371,8 +385,26 @@ impl AnalyzeArgs {
             urgent,
             protocols: self.protocols,
             hashes: self.hashes,
+            bodies: self.bodies()?,
             ..Options::default()
         })
+    }
+
+    /// How much of bodies is decoded, unless something wants all of them.
+    fn bodies(&self) -> Result<Bodies, UsageError> {
+        if self.bodies == BodiesArg::Whole {
+            return Ok(Bodies::Whole);
+        }
+        let unfit = if self.hashes != HashKinds::default() {
+            "--hashes"
+        } else if self.extraction.is_wanted() {
+            "--extract"
+        } else {
+            return Ok(Bodies::Head);
+        };
+        Err(UsageError(format!(
+            "{unfit} needs bodies that are decoded as a whole: leave --bodies head out, or {unfit}"
+        )))
     }
 
     /// The most bytes of `unparsed.pcapng`.
@@ -440,17 +472,32 @@ fn hashes(text: &str) -> Result<HashKinds, String> {
 mod tests {
     use super::*;
 
+    #[derive(clap::Parser)]
+    struct Command {
+        #[command(flatten)]
+        analyze: AnalyzeArgs,
+    }
+
+    fn parsed(words: &[&str]) -> AnalyzeArgs {
+        let words = ["analyze", "file"].iter().chain(words);
+        <Command as clap::Parser>::parse_from(words).analyze
+    }
+
+    #[test]
+    fn heads_of_bodies_have_no_hashes_and_no_content() {
+        assert_eq!(parsed(&[]).options().unwrap().bodies, Bodies::Whole);
+        let heads = parsed(&["--bodies", "head"]).options().unwrap();
+        assert_eq!(heads.bodies, Bodies::Head);
+        for other in [["--hashes", "md5"], ["--extract", "files"]] {
+            assert!(parsed(&other).options().is_ok());
+            let error = parsed(&["--bodies", "head", other[0], other[1]]).options().unwrap_err();
+            assert!(error.to_string().starts_with(other[0]), "{error}");
+        }
+    }
+
     #[test]
     fn memory_is_shared_out_to_the_last_byte() {
-        #[derive(clap::Parser)]
-        struct Command {
-            #[command(flatten)]
-            analyze: AnalyzeArgs,
-        }
-        let limits = |memory| {
-            let words = ["analyze", "--workers", "2", "--memory", memory, "file"];
-            <Command as clap::Parser>::parse_from(words).analyze.limits()
-        };
+        let limits = |memory| parsed(&["--workers", "2", "--memory", memory]).limits();
         let least = limits("208M").unwrap();
         assert_eq!(least.flow_bytes + least.join_bytes(), 16 << 20);
         assert!((1 << 20..=2 << 20).contains(&least.join_bytes()), "{}", least.join_bytes());
