@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use netsniff_analysis::correlator::Correlator;
+use netsniff_analysis::file::Bodies;
 use netsniff_analysis::key::Endpoint;
-use netsniff_analysis::options::Bodies;
 use netsniff_analysis::protocol::{
     Conversation, Datagram, Event, Findings, MAX_ODDITIES, ProtocolSet, Resolution, Role,
     SessionContext,

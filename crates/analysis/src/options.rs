@@ -7,7 +7,7 @@ use netsniff_packet::Anonymizer;
 use netsniff_packet::decode::TunnelPorts;
 
 use crate::depth::Depth;
-use crate::file::{Extract, HashKinds};
+use crate::file::{Bodies, Extract, HashKinds};
 use crate::protocol::ProtocolSet;
 use crate::reassembly::piece::Overlap;
 
@@ -54,17 +54,6 @@ pub enum Urgent {
     OutOfBand,
     /// In its place in the stream: what sockets do with `SO_OOBINLINE`, and what RFC 6093 wants.
     Inline,
-}
-
-/// How much of a body is decoded that was sent compressed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Bodies {
-    /// All of it.
-    #[default]
-    Whole,
-    /// The first 4 KiB of its content, by which its kind is told. How long it is, its framing and the
-    /// trailer of gzip tell.
-    Head,
 }
 
 /// What becomes of packets with wrong checksums.

@@ -30,3 +30,14 @@ pub const PE: &LogType = pe_log::Pe::LOG;
 
 /// The joins of what files tell.
 pub const JOINS: &[MakeJoin] = &[kept::Extraction::join];
+
+/// How much of a body is decoded that was sent compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bodies {
+    /// All of it.
+    #[default]
+    Whole,
+    /// The first 4 KiB of its content, by which its kind is told. How long it is, its framing and the
+    /// trailer of gzip tell.
+    Head,
+}

@@ -4,8 +4,7 @@ use crate::support;
 use std::path::Path;
 
 use crate::support::{Row, Rows, analyse};
-use netsniff_analysis::file::HashKinds;
-use netsniff_analysis::options::Bodies;
+use netsniff_analysis::file::{Bodies, HashKinds};
 use netsniff_analysis::protocol::{
     Datagram, Finding, Findings, ProtocolId, Resolution, Role, Session, SessionContext,
 };

@@ -1,6 +1,6 @@
 //! Bodies of which only the begin is decoded (`--bodies head`), held against the same bodies decoded as a whole.
 
-use netsniff_analysis::options::Bodies;
+use netsniff_analysis::file::Bodies;
 use std::io::Write as _;
 
 use flate2::Compression;

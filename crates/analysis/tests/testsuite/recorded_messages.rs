@@ -5,8 +5,7 @@ use crate::support;
 use std::path::Path;
 
 use netsniff_analysis::Limits;
-use netsniff_analysis::file::HashKinds;
-use netsniff_analysis::options::Bodies;
+use netsniff_analysis::file::{Bodies, HashKinds};
 use netsniff_analysis::protocol::{
     Datagram, DatagramVerdict, Findings, Protocol, ProtocolId, Role, Session, SessionContext,
 };

@@ -304,9 +304,9 @@ impl Streams {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file::Bodies;
     use crate::file::HashKinds;
     use crate::limits::Limits;
-    use crate::options::Bodies;
     use crate::reassembly::fingerprint::Fingerprints;
     use crate::reassembly::piece::Overlap;
     use crate::reassembly::stream::HoleEndings;

@@ -8,7 +8,7 @@ use netsniff_packet::{Address, Timestamp};
 
 use super::update::is_interactive;
 use super::{FlowTracker, Lookup};
-use crate::file::HashKinds;
+use crate::file::{Bodies, HashKinds};
 use crate::flow::attached::{AppLayer, Attached, DatagramTalk};
 use crate::flow::expectations::{Expectations, Route};
 use crate::flow::history::UNKNOWN;
@@ -19,7 +19,7 @@ use crate::flow::{Flow, TransportState};
 use crate::key::Endpoint;
 use crate::key::Side;
 use crate::limits::Limits;
-use crate::options::{Bodies, Options, Urgent};
+use crate::options::{Options, Urgent};
 use crate::protocol::{
     Conversation, Datagram, DatagramVerdict, Findings, MAX_ODDITIES, ProtocolId, ProtocolSet, Role,
     Session, SessionContext,

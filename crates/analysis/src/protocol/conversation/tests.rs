@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::*;
+use crate::file::Bodies;
 use crate::file::HashKinds;
 use crate::limits::Limits;
-use crate::options::Bodies;
 use crate::protocol::Successor;
 
 /// What a session was told, as text.

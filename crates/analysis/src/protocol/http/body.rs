@@ -7,7 +7,7 @@ use super::exchanges::Exchanges;
 use super::framing::{Framing, Range};
 use super::multipart::Multipart;
 use super::undecoded::Undecoded;
-use crate::options::Bodies;
+use crate::file::Bodies;
 use crate::protocol::file_transfer::{Carrier, FileTransfer};
 use crate::protocol::mime::{Field, Part, Visitor};
 use crate::protocol::{Findings, Role, SessionContext};

@@ -15,10 +15,10 @@ use core::fmt::Debug;
 use netsniff_packet::Timestamp;
 
 use self::findings::Findings;
+use crate::file::Bodies;
 use crate::file::HashKinds;
 use crate::key::uid::Uid;
 use crate::limits::Limits;
-use crate::options::Bodies;
 use crate::reassembly::stream::GapCause;
 
 /// What a session found a datagram to be.

@@ -294,7 +294,7 @@ fn a_staple_is_a_file_and_tells_a_status() {
         name: 1,
         port: 443,
         hashes: file::HashKinds::default(),
-        bodies: crate::options::Bodies::default(),
+        bodies: file::Bodies::default(),
         is_midstream: false,
         is_multicast: false,
         crossing_port: None,

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use netsniff_analysis::file::HashKinds;
-use netsniff_analysis::options::{Bodies, Urgent};
+use netsniff_analysis::file::{Bodies, HashKinds};
+use netsniff_analysis::options::Urgent;
 use netsniff_analysis::protocol::ProtocolSet;
 use netsniff_analysis::reassembly::piece::Overlap;
 use netsniff_analysis::{ChecksumMode, Limits, Options};
