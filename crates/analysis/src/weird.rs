@@ -133,6 +133,13 @@ impl Once {
         }
     }
 
+    /// Reads the first of them, to have it at hand.
+    #[must_use]
+    #[inline]
+    pub fn touch(&self) -> i64 {
+        self.0.first().map_or(0, |name| name.len() as i64)
+    }
+
     /// Bytes that it holds outside itself.
     #[must_use]
     pub const fn heap_bytes(&self) -> usize {

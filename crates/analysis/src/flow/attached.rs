@@ -63,6 +63,24 @@ impl DatagramTalk {
 }
 
 impl Attached {
+    /// Reads what leads to all that is said, to have it at hand.
+    #[must_use]
+    #[inline]
+    pub fn touch(&self) -> i64 {
+        i64::from(matches!(self.talk, AppLayer::Over)) ^ self.reported[1].heap_bytes() as i64
+    }
+
+    /// Reads what each segment needs of the streams, if there are any, and what was reported.
+    #[must_use]
+    #[inline]
+    pub fn touch_streams(&self) -> i64 {
+        let reported = self.reported.iter().fold(0, |all, once| all ^ once.touch());
+        match &self.talk {
+            AppLayer::Streams(streams) => streams.touch() ^ reported,
+            AppLayer::Silence | AppLayer::Datagrams(_) | AppLayer::Over => reported,
+        }
+    }
+
     /// Bytes that it takes, itself included.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {

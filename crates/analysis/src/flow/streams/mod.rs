@@ -119,6 +119,15 @@ impl Streams {
         Self { directions: Default::default(), turns, conversation, is_flipped: false, counted: 0 }
     }
 
+    /// Reads what each segment needs, to have it at hand.
+    #[must_use]
+    #[inline]
+    pub fn touch(&self) -> i64 {
+        let [low, high] = &self.directions;
+        i64::from(low.is_untouched() ^ high.is_untouched() ^ self.conversation.is_turned())
+            ^ self.counted as i64
+    }
+
     /// What is said in them.
     #[must_use]
     pub const fn conversation(&self) -> &Conversation {

@@ -211,9 +211,16 @@ impl FlowTracker {
         for flow in places.clone().filter_map(|place| self.table.flow(place)) {
             touched ^= flow.seen.nanos() ^ flow.sent[1].ip_bytes as i64;
         }
-        for flow in places.filter_map(|place| self.table.flow(place)) {
+        for flow in places.clone().filter_map(|place| self.table.flow(place)) {
             if let TransportState::Connection(tcp) = &flow.exchange {
                 touched ^= tcp.touch();
+                touched ^= flow.attached.as_ref().map_or(0, |attached| attached.touch());
+            }
+        }
+        for flow in places.filter_map(|place| self.table.flow(place)) {
+            if let TransportState::Connection(tcp) = &flow.exchange {
+                touched ^= tcp.touch_metrics();
+                touched ^= flow.attached.as_ref().map_or(0, |attached| attached.touch_streams());
             }
         }
         core::hint::black_box(touched);

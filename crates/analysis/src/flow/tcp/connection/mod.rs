@@ -372,6 +372,13 @@ impl TcpConnection {
         (ends ^ rest) as i64 ^ self.missed_bytes as i64
     }
 
+    /// Reads every cache line of its metrics that a segment may need.
+    #[must_use]
+    #[inline]
+    pub fn touch_metrics(&self) -> i64 {
+        self.metrics.touch_full().into()
+    }
+
     /// Whether it may be another connection, or begin otherwise, than it was taken for.
     #[must_use]
     #[inline]

@@ -116,6 +116,12 @@ pub struct Direction {
 }
 
 impl Direction {
+    /// Reads the lines that every segment needs, to have them at hand.
+    #[inline]
+    pub(super) const fn touch(&self) -> u32 {
+        self.next ^ self.in_flight ^ self.last_repeat
+    }
+
     #[inline]
     pub(super) const fn is(&self, bits: u32) -> bool {
         self.bits & bits != 0

@@ -57,6 +57,14 @@ impl Metrics {
         self.full.is_some() as u32
     }
 
+    /// Reads what every segment needs of the metrics in full, to have it at hand.
+    #[inline]
+    pub(in crate::flow::tcp) fn touch_full(&self) -> u32 {
+        let Some(full) = &self.full else { return 0 };
+        let [low, high] = &full.directions;
+        low.touch() ^ high.touch()
+    }
+
     /// Takes one segment. Returns the sampling interval that it ends, where `interval` (in
     /// nanoseconds) asks for sampling.
     #[inline]
