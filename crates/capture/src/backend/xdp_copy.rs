@@ -38,7 +38,7 @@ use crate::sys::clock::{realtime, tai_seconds};
 use crate::sys::record_ring::{Record, RecordRing};
 use crate::sys::socket::Socket;
 
-pub(super) const BACKEND: Backend = Backend {
+pub(in crate::backend) const BACKEND: Backend = Backend {
     name: "xdp-copy",
     summary: "an XDP program that copies packets that come in, and passes them on; needs CAP_BPF and CAP_NET_ADMIN",
     path: Path::Both,

@@ -88,7 +88,8 @@ fn every_join_is_in_the_list_of_its_protocol() {
 
 #[test]
 fn every_backend_is_in_the_list() {
-    let declared = declaring("capture/src/backend", "pub(super) const BACKEND: Backend");
+    let declared =
+        declaring("capture/src/backend", "pub(in crate::backend) const BACKEND: Backend");
     let listed: BTreeSet<_> = BACKENDS.iter().map(|backend| backend.name).collect();
     assert_eq!(
         declared.len(),

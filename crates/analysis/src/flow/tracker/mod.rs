@@ -207,20 +207,24 @@ impl FlowTracker {
     /// Reads every cache line of the flows at some places that a packet may need.
     #[inline]
     fn touch(&self, places: impl Iterator<Item = u32> + Clone) {
-        let mut touched = 0;
+        let (mut touched, mut has_more) = (0, false);
         for flow in places.clone().filter_map(|place| self.table.flow(place)) {
             touched ^= flow.seen.nanos() ^ flow.sent[1].ip_bytes as i64;
         }
         for flow in places.clone().filter_map(|place| self.table.flow(place)) {
             if let TransportState::Connection(tcp) = &flow.exchange {
+                has_more = true;
                 touched ^= tcp.touch();
                 touched ^= flow.attached.as_ref().map_or(0, |attached| attached.touch());
             }
         }
-        for flow in places.filter_map(|place| self.table.flow(place)) {
-            if let TransportState::Connection(tcp) = &flow.exchange {
-                touched ^= tcp.touch_metrics();
-                touched ^= flow.attached.as_ref().map_or(0, |attached| attached.touch_streams());
+        if has_more {
+            for flow in places.filter_map(|place| self.table.flow(place)) {
+                if let TransportState::Connection(tcp) = &flow.exchange {
+                    let said =
+                        flow.attached.as_ref().map_or(0, |attached| attached.touch_streams());
+                    touched ^= tcp.touch_metrics() ^ said;
+                }
             }
         }
         core::hint::black_box(touched);

@@ -41,7 +41,7 @@ use crate::sys::clock::realtime;
 use crate::sys::socket::{PollSet, Socket};
 use crate::sys::xdp::wake_receiver;
 
-pub(super) const BACKEND: Backend = Backend {
+pub(in crate::backend) const BACKEND: Backend = Backend {
     name: "af-xdp",
     summary: "XDP sockets for all queues (AF_XDP): the system does not see the packets",
     path: Path::Bypass,
