@@ -104,9 +104,7 @@ impl TcpConnection {
         refusal: &Refusal,
         context: &mut SegmentContext<'_>,
     ) -> SegmentOutcome {
-        if self.refused.is_first(segment.from, refusal.oddness) {
-            context.weirds.add(refusal.oddness.name());
-        }
+        context.weirds.add(refusal.oddness.name());
         // The letter of a SYN is one of the connection that it may begin.
         if segment.has(TcpFlags::ACK) || !segment.has(TcpFlags::SYN) {
             let sender = &self.ends[segment.from];
@@ -182,10 +180,8 @@ impl TcpConnection {
         let opening = plain.filter(|_| opener == ORIGINATOR).or(by_number)?;
         let mut tcp = Self::reopened(&opening, [begun, answer.time], depth, limits);
         let mut answered = answer.first;
-        tcp.refused = self.refused;
         if opener == RESPONDER {
             answered.flip();
-            tcp.refused.flip();
         }
         tcp.replay(&answered, answer.time, limits);
         Some(tcp)
@@ -233,8 +229,7 @@ impl TcpConnection {
         }
         let number = segment.tcp.acknowledgement;
         let answered = contest.earlier.iter().find(|it| it.first.next_number() == number)?;
-        let reopened = Self::reopened(&answered.first, [answered.time; 2], depth, limits);
-        Some(Self { refused: self.refused, ..reopened })
+        Some(Self::reopened(&answered.first, [answered.time; 2], depth, limits))
     }
 
     /// Whether the segment shows that the first one, a SYN-ACK, was an answer whose SYN was not
@@ -266,8 +261,6 @@ impl TcpConnection {
         let mut tcp = Self::at(depth);
         tcp.replay(&first, begun, limits);
         tcp.metrics.resume(&first, begun);
-        tcp.refused = self.refused;
-        tcp.refused.flip();
         Some(tcp)
     }
 }

@@ -36,7 +36,6 @@ use netsniff_packet::decode::TcpFlags;
 use self::contest::Contest;
 use self::hearsay::Hearsay;
 use self::numbers::sequence_length;
-use self::refusal::Refused;
 use super::endpoint::TcpEndpoint;
 use super::metrics::Metrics;
 use super::metrics::series::IntervalRtt;
@@ -139,8 +138,6 @@ pub struct TcpConnection {
     pub ends: [TcpEndpoint; 2],
     /// What its segments tell of path and hosts.
     pub metrics: Metrics,
-    /// What was told of segments that were not taken.
-    refused: Refused,
     /// What segments said that were not taken.
     contest: Option<Box<Contest>>,
     /// What one segment alone says of data that nobody saw.
@@ -172,7 +169,6 @@ impl Default for TcpConnection {
             half_closed_at: Timestamp::MAX,
             missed_bytes: 0,
             metrics: Metrics::default(),
-            refused: Refused::default(),
             contest: None,
             hearsay: None,
         }

@@ -1,7 +1,7 @@
-//! Why segments are not taken, and what was told of that.
+//! Why segments are not taken.
 
 crate::words! {
-    /// What is odd about a segment that is not taken: THE list, each told once of a side.
+    /// What is odd about a segment that is not taken: THE list.
     pub(super) enum Oddness {
         /// It begins a connection and ends it.
         Christmas => "TCP_christmas",
@@ -30,8 +30,6 @@ crate::words! {
     }
 }
 
-const _: () = assert!(Oddness::ALL.len() <= u16::BITS as usize, "a side has a bit for each");
-
 /// Why a segment is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
@@ -41,27 +39,6 @@ pub(super) struct Refusal {
     pub is_rival: bool,
     /// Whether it shows that its sender is there still, so that the connection lasts as long.
     pub is_late: bool,
-}
-
-/// What was told of segments that were not taken, by sender: a bit for each [`Oddness`].
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Refused([u16; 2]);
-
-impl Refused {
-    /// Notes one, and tells whether it is the first of its kind.
-    pub(super) const fn is_first(&mut self, from: usize, oddness: Oddness) -> bool {
-        let told = &mut self.0[from & 1];
-        let bit = 1 << oddness as u16;
-        let is_first = *told & bit == 0;
-        *told |= bit;
-        is_first
-    }
-
-    /// Originator and responder change places.
-    pub(super) const fn flip(&mut self) {
-        let [originator, responder] = self.0;
-        self.0 = [responder, originator];
-    }
 }
 
 /// A segment that is odd so, and nothing more.

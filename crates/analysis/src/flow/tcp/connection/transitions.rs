@@ -290,7 +290,6 @@ impl TcpConnection {
         self.seen = (self.seen & 1) << 1 | (self.seen >> 1) & 1;
         self.is_crossed = false;
         self.metrics.flip();
-        self.refused.flip();
         if let Some(contest) = &mut self.contest {
             contest.flip();
         }
