@@ -1,20 +1,18 @@
 //! From packets to logs: reading, sharing out, analysing, merging.
 //!
-//! One thread reads and decodes ([`DecodeStage`](netsniff_analysis::engine::decoding::DecodeStage)) and shares the
-//! datagrams out by their addresses. Each worker has a [`Shard`](netsniff_analysis::engine::shard::Shard) with flows of its own, and
-//! renders their records. One thread merges the rows of all workers by their keys. All of them move
+//! Packets are decoded ([`DecodeStage`](netsniff_analysis::engine::decoding::DecodeStage)) and shared out by their
+//! addresses. Each worker is a thread with a [`Shard`](netsniff_analysis::engine::shard::Shard) of flows of its own, whose records it
+//! renders; in between it reads, or merges the rows of all. They move
 //! in rounds: a round of packets goes to every worker, empty where none is its own, and comes back
 //! as sorted rows that are complete up to a watermark. So the output does not depend on the number
 //! of workers. With one worker everything runs in the calling thread, without any hand-off.
 
 pub mod books;
+mod files;
 pub mod live;
 pub mod receiving;
 pub mod recording;
-pub mod run;
 pub mod sending;
 pub mod shedding;
-mod threads;
 
-pub use run::{AnalysisOutcome, Attend, Settings, read_size, run};
-pub use threads::share_of;
+pub use files::{AnalysisOutcome, Attend, Settings, read_size, run, share_of};

@@ -19,7 +19,7 @@ use super::pace::Pace;
 use super::reorder::PacketSlice;
 use super::ring::{Backpressure, Consumer};
 use super::splits::SplitFlowDetector;
-use crate::run::Settings;
+use crate::files::Settings;
 use crate::shedding::Shedding;
 
 /// How far the analysis waits where what gets the packets, too, stands still: less than what makes it shed.

@@ -12,13 +12,13 @@ use netsniff_analysis::{Engine, Limits, Options};
 use netsniff_output::{Format, Merger, RowBuffer, RowSink};
 use netsniff_packet::{Batch, Progress, Source, Timestamp};
 
-use super::threads::Workers;
+use super::crew;
 
-/// Bytes to read at once: small pieces stay in the caches of one thread, large ones let threads
-/// work without waking each other often.
+/// Bytes to read at once: as many for each thread as stay in its caches until its flows have taken them.
 #[must_use]
 pub const fn read_size(workers: usize) -> usize {
-    if workers == 1 { 256 << 10 } else { 1 << 20 }
+    let threads = if workers < 8 { workers } else { 8 };
+    threads * (256 << 10)
 }
 
 /// How packets are analysed.
@@ -38,12 +38,12 @@ pub struct Settings {
 
 impl Settings {
     /// An empty buffer for rows as they are wanted.
-    pub(super) fn rows(&self) -> RowBuffer {
+    pub(crate) fn rows(&self) -> RowBuffer {
         RowBuffer::new(self.format).anonymized(self.options.anonymizer.clone())
     }
 
     /// What brings such rows into one order.
-    pub(super) fn merger(&self) -> Merger {
+    pub(crate) fn merger(&self) -> Merger {
         Merger::new(&self.limits, self.format, self.options.anonymizer.clone())
     }
 }
@@ -102,66 +102,55 @@ pub fn run<S, A, K>(
     sink: &mut K,
 ) -> anyhow::Result<AnalysisOutcome>
 where
-    S: Source<Error: Into<anyhow::Error>>,
-    A: Attend<S>,
+    S: Source<Error: Into<anyhow::Error>> + Send,
+    A: Attend<S> + Send,
     K: RowSink<Error = anyhow::Error> + Send,
 {
     if settings.workers > 1 {
-        return std::thread::scope(|scope| {
-            let mut workers = Workers::start(scope, settings, sink);
-            let result = read_all(source, |source, batch| {
-                workers.batch(batch, attendant)?;
-                attendant.taken(source)
-            });
-            workers.finish(attendant, result)
-        });
+        return crew::run(source, settings, attendant, sink);
     }
     // Everything in the calling thread, without hand-offs.
     let mut engine = Engine::new(settings.limits, settings.options.clone(), settings.seed);
     let mut output = Output::to_sink(settings.rows(), settings.merger(), sink);
-    read_all(source, |source, batch| {
-        engine.batch_with(batch, attendant, &mut output);
+    let mut pool = BatchPool::default();
+    loop {
+        let (batch, progress) = pool.read(source)?;
+        engine.batch_with(&batch, attendant, &mut output);
         output.check()?;
-        attendant.taken(source)
-    })?;
+        attendant.taken(source)?;
+        pool.give_back(batch);
+        if progress == Progress::End {
+            break;
+        }
+    }
     engine.finish_with(attendant, &mut output);
     output.finish(engine.ingress().now())?;
     Ok(AnalysisOutcome::new(engine.stage(), engine.tracker().statistics().clone(), output.joins()))
 }
 
-/// Reads all batches of a source into memory that is used again and again.
-fn read_all<S: Source<Error: Into<anyhow::Error>>>(
-    source: &mut S,
-    mut take: impl FnMut(&S, &Arc<Batch>) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
-    let mut pool = Pool::default();
-    loop {
-        let mut batch = pool.take();
-        let state = match Arc::get_mut(&mut batch) {
-            Some(batch) => source.read_batch(batch).map_err(Into::into)?,
-            None => anyhow::bail!("a batch that is still in use was taken from the pool"),
-        };
-        take(source, &batch)?;
-        pool.give_back(batch);
-        if state == Progress::End {
-            return Ok(());
-        }
-    }
-}
-
 /// Batches that are read into again once nobody uses them.
 #[derive(Default)]
-struct Pool(VecDeque<Arc<Batch>>);
+pub(super) struct BatchPool(VecDeque<Arc<Batch>>);
 
-impl Pool {
-    fn take(&mut self) -> Arc<Batch> {
-        match self.0.front() {
+impl BatchPool {
+    /// Reads what comes next into a batch that nobody uses.
+    pub(super) fn read<S: Source<Error: Into<anyhow::Error>>>(
+        &mut self,
+        source: &mut S,
+    ) -> anyhow::Result<(Arc<Batch>, Progress)> {
+        let mut batch = match self.0.front() {
             Some(batch) if Arc::strong_count(batch) == 1 => self.0.pop_front().unwrap_or_default(),
             _ => Arc::default(),
-        }
+        };
+        let Some(empty) = Arc::get_mut(&mut batch) else {
+            anyhow::bail!("a batch that is still in use was taken from the pool")
+        };
+        let progress = source.read_batch(empty).map_err(Into::into)?;
+        Ok((batch, progress))
     }
 
-    fn give_back(&mut self, batch: Arc<Batch>) {
+    /// Takes a batch back, which others may still use.
+    pub(super) fn give_back(&mut self, batch: Arc<Batch>) {
         self.0.push_back(batch);
     }
 }
