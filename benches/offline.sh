@@ -13,8 +13,9 @@
 #   --report FOLDER    where the report goes (docs/measurements)
 #   --scale F          workloads of F times the size, to try the script; such a report is marked
 #
-# Peers are Debian's packages: softflowd nfdump argus-server argus-client tcpdump time. One that is missing is left
-# out and named. Everything runs on CPU 1 (the last CPU, where there is one only), the two-worker runs on 0 and 1.
+# Peers are Debian's packages: softflowd nfdump argus-server argus-client tcpdump time, and suricata (8, from a newer
+# release), which reads the mix with its own settings and no rules, and again in its mode of one thread. One that is
+# missing is left out and named. Everything runs on CPU 1 (the last CPU, where there is one only), the two-worker runs on 0 and 1.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C PATH=$PATH:/usr/sbin:/sbin
@@ -22,10 +23,10 @@ export LC_ALL=C PATH=$PATH:/usr/sbin:/sbin
 
 rounds=5 netsniff='' scratch=${TMPDIR:-/tmp}/netsniff-bench report=docs/measurements scale=1 captures=()
 while [ $# -gt 0 ]; do
-    [ $# -gt 1 ] || { sed -n '4,16s/^# \?//p' "$0"; exit 2; }
+    [ $# -gt 1 ] || { sed -n '4,18s/^# \?//p' "$0"; exit 2; }
     case $1 in
         --rounds) rounds=$2;; --netsniff) netsniff=$2;; --scratch) scratch=$2;; --report) report=$2;; --scale) scale=$2;;
-        --captures) captures+=(--captures "$2");; *) sed -n '4,16s/^# \?//p' "$0"; exit 2;;
+        --captures) captures+=(--captures "$2");; *) sed -n '4,18s/^# \?//p' "$0"; exit 2;;
     esac
     shift 2
 done
@@ -65,6 +66,8 @@ command_of() {
         tcpdump)   run=(tcpdump -Z root -r "$2" -w /dev/null);;
         softflowd) run=(softflowd -d -6 -r "$2" -m 4000000 -p "$out/pid" -c none);;
         nfpcapd)   run=(nfpcapd -r "$2" -w "$out");;
+        suricata)  run=(suricata -r "$2" -l "$out");;
+        suricata-single) run=(suricata --runmode single -r "$2" -l "$out");;
         argus)     run=(argus -r "$2" -w "$out/argus");;
         netsniff)  run=("$netsniff" analyze "$2" -o "$out" --workers 1);;
         netsniff-2) run=("$netsniff" analyze "$2" -o "$out" --workers 2);;
@@ -79,6 +82,7 @@ count() {
     case $1 in
         softflowd) sed -n 's/^Packets processed: /packets /p; s/^Ignored packets: \([0-9]*\).*/ignored \1/p; s/^Flows expired: \([0-9]*\).*/flows \1/p' "$out.log" | paste -sd, ;;
         nfpcapd)   sed -n 's/^Total: Processed: \([0-9]*\), skipped: \([0-9]*\).*/packets \1,skipped \2/p' "$out.log";;
+        suricata*) sed -n 's/.*read 1 file, \([0-9]*\) packets.*/packets \1/p' "$out.log";;
         argus)     ! command -v racount >/dev/null || racount -r "$out/argus" | awk '$1 == "sum" { print "records " $2 ",packets " $3 }';;
         netsniff*) awk -F'\t' '/^#fields/ { for (n = 2; n <= NF; n++) if ($n ~ /^(orig|resp)_pkts$/) at[n - 1] }
                                !/^#/ { rows++; for (n in at) packets += $n } END { print "rows " rows + 0 ",packets in rows " packets + 0 }' "$out/conn.log";;
@@ -120,6 +124,7 @@ for tool in read tcpdump softflowd nfpcapd argus; do
     program=$tool; [ "$tool" = read ] && program=dd
     if command -v $program >/dev/null; then tools+=("$tool"); else missing+=("$tool"); fi
 done
+if command -v suricata >/dev/null; then tools+=(suricata suricata-single); else missing+=(suricata); fi
 tools+=(netsniff netsniff-flows netsniff-head)
 
 # tools_of WORKLOAD: sets `of_it`, the tools that it is measured with.
@@ -129,6 +134,7 @@ tools_of() {
     for tool in "${tools[@]}"; do
         case $1/$tool in
             small64/netsniff-head) ;; # It has no bodies.
+            small64/suricata*) ;; # The question is what protocols cost.
             flood/read | flood/tcpdump | flood/netsniff | mix/* | small64/*) of_it+=("$tool");;
         esac
     done
@@ -169,6 +175,7 @@ done
 
 peers() {
     echo "- softflowd $(version softflowd), nfpcapd $(version nfdump), argus $(version argus-server), tcpdump $(version tcpdump)"
+    ! command -v suricata >/dev/null || echo "- $(suricata -V)"
     [ ${#missing[@]} -eq 0 ] || echo "- **Left out, not installed:** ${missing[*]}"
     [ -n "$mix" ] || echo "- **Left out:** the mix, since the captures at hand miss its goal"
 }
@@ -194,7 +201,7 @@ table() {
             failed[$3] += $8 != 0; said[$3] = $9
         }
         END {
-            count = split("read tcpdump softflowd nfpcapd argus netsniff netsniff-head netsniff-2 netsniff-pair netsniff-flows netsniff-flows-2", wanted, " ")
+            count = split("read tcpdump softflowd nfpcapd argus suricata suricata-single netsniff netsniff-head netsniff-2 netsniff-pair netsniff-flows netsniff-flows-2", wanted, " ")
             print "| program | wall s (median) | least | CPU s | peak MiB | wall / softflowd | wall / tcpdump | what it says |"
             print "|---|---|---|---|---|---|---|---|"
             for (k = 1; k <= count; k++) {
@@ -206,6 +213,8 @@ table() {
                     pair ? "-" : sprintf("%.2f", median(tool, "cpu")), pair ? "-" : sprintf("%.0f", median(tool, "mib")),
                     ratio(tool, "softflowd"), ratio(tool, "tcpdump"), said[tool]
             }
+            if ("suricata" in runs)
+                printf "\nAll protocols take %s of the time of Suricata, %s of that of its mode of one thread.\n", ratio("netsniff", "suricata"), ratio("netsniff", "suricata-single")
             if ("netsniff-2" in runs) {
                 one = median("netsniff", "wall")
                 two = one / median("netsniff-2", "wall"); both = 2 * one / median("netsniff-pair", "wall")
