@@ -5,13 +5,18 @@
 //! sites have one address, one of the name that the client asks the server for goes before the others.
 //! What another host was answered, such as a resolver, tells nothing of this one.
 
+mod queue;
+
 use core::any::TypeId;
+use core::hash::BuildHasher as _;
+use core::num::NonZeroU32;
 use core::time::Duration;
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use hashbrown::{DefaultHashBuilder, HashTable};
 use netsniff_packet::{Address, Timestamp};
 
+use self::queue::Numbered;
 use super::Resolution;
 use crate::correlator::{Bound, GivenUp, Join, JoinOutput};
 use crate::key::uid::Uid;
@@ -51,20 +56,20 @@ impl Fact for Following {
 /// traffic would make each look long.
 const MAX_LOOKS: usize = 64;
 
-/// Bytes of one address of an answer without the name. Both collections have room for up to twice
-/// what they hold.
-const BYTES: usize = 2 * (size_of::<Resolved>() + size_of::<(Route, u64)>());
+/// Bytes of one address of an answer without the name. The table of the last ones, with a byte beside each, is between
+/// seven sixteenths and seven eighths full.
+const BYTES: usize = size_of::<Resolved>() + (size_of::<u64>() + 1) * 16 / 7;
 
 /// Answers, within a bound of bytes.
 #[derive(Debug)]
 pub(super) struct Answers {
     /// In the order in which they came. Those that are no longer good stay as long as there is room,
     /// since a connection that began before may tell something only now.
-    resolved: VecDeque<Resolved>,
-    /// The number of the first of them, counted from the first one ever.
-    first: u64,
+    resolved: Numbered<Resolved>,
     /// The number of the last one for each client and address.
-    last: BTreeMap<Route, u64>,
+    last: HashTable<u64>,
+    /// Protects the table from senders who aim at it, and changes no record.
+    hasher: DefaultHashBuilder,
     /// Bytes of the names.
     name_bytes: usize,
     most_bytes: usize,
@@ -73,7 +78,7 @@ pub(super) struct Answers {
 }
 
 /// A client, and an address that it was told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Route {
     client: Address,
     server: Address,
@@ -89,8 +94,8 @@ struct Resolved {
     rtt: Option<Interval>,
     uid: Uid,
     name: Arc<[u8]>,
-    /// The number of the one before with the same route.
-    before: Option<u64>,
+    /// How far back the one before with the same route is.
+    back: Option<NonZeroU32>,
 }
 
 impl Answers {
@@ -100,11 +105,11 @@ impl Answers {
         Box::new(Self::new(limits))
     }
 
-    const fn new(limits: &Limits) -> Self {
+    fn new(limits: &Limits) -> Self {
         Self {
-            resolved: VecDeque::new(),
-            first: 0,
-            last: BTreeMap::new(),
+            resolved: Numbered::new(),
+            last: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
             name_bytes: 0,
             most_bytes: limits.answer_bytes,
             least_lifetime: limits.answer_least_lifetime,
@@ -127,20 +132,42 @@ impl Answers {
         let name = Arc::<[u8]>::from(&*resolution.name);
         for &server in &resolution.addresses {
             let route = Route { client, server };
-            let number = self.first + self.resolved.len() as u64;
-            let before = self.last.insert(route, number);
+            let back = self.note_last(route);
             self.name_bytes += name.len();
-            self.resolved.push_back(Resolved {
+            self.resolved.push(Resolved {
                 route,
                 at: resolution.time,
                 until: resolution.time + lifetime,
                 rtt: resolution.rtt,
                 uid: connection.uid,
                 name: Arc::clone(&name),
-                before,
+                back,
             });
         }
         while self.bytes() > self.most_bytes && self.forget_first(now) {}
+    }
+
+    /// Makes the one that comes next the last one of its route. Returns how far back the one before is.
+    fn note_last(&mut self, route: Route) -> Option<NonZeroU32> {
+        let Self { resolved, last, hasher, .. } = self;
+        let next = resolved.next();
+        let hash = hasher.hash_one(route);
+        let is_of_it = |&number: &u64| resolved.get(number).is_some_and(|it| it.route == route);
+        if let Some(number) = last.find_mut(hash, is_of_it) {
+            let before = core::mem::replace(number, next);
+            return u32::try_from(next - before).ok().and_then(NonZeroU32::new);
+        }
+        last.insert_unique(hash, next, |&number| {
+            hasher.hash_one(resolved.get(number).map_or(route, |it| it.route))
+        });
+        None
+    }
+
+    /// The number of the last one with this route.
+    fn last_of(&self, route: Route) -> Option<u64> {
+        let is_of_it =
+            |&number: &u64| self.resolved.get(number).is_some_and(|it| it.route == route);
+        self.last.find(self.hasher.hash_one(route), is_of_it).copied()
     }
 
     /// Bytes of all that is kept.
@@ -150,11 +177,11 @@ impl Answers {
 
     /// Gives up the oldest; returns whether there was one.
     fn forget_first(&mut self, now: Timestamp) -> bool {
-        let Some(oldest) = self.resolved.pop_front() else { return false };
-        if self.last.get(&oldest.route) == Some(&self.first) {
-            self.last.remove(&oldest.route);
+        let Some((oldest_number, oldest)) = self.resolved.pop() else { return false };
+        let hash = self.hasher.hash_one(oldest.route);
+        if let Ok(last) = self.last.find_entry(hash, |&number| number == oldest_number) {
+            last.remove();
         }
-        self.first += 1;
         self.name_bytes -= oldest.name.len();
         self.given_up += u64::from(oldest.until > now);
         true
@@ -165,11 +192,12 @@ impl Answers {
         let start = connection.start?;
         let route =
             Route { client: connection.originator.address, server: connection.responder.address };
-        let mut next = self.last.get(&route).copied();
+        let mut next = self.last_of(route);
         let mut last = None;
         for _ in 0..MAX_LOOKS {
-            let Some(resolved) = next.and_then(|number| self.numbered(number)) else { break };
-            next = resolved.before;
+            let Some(number) = next else { break };
+            let Some(resolved) = self.resolved.get(number) else { break };
+            next = resolved.back.and_then(|back| number.checked_sub(u64::from(back.get())));
             if !resolved.is_good_at(start) {
                 continue;
             }
@@ -179,12 +207,6 @@ impl Answers {
             last.get_or_insert(resolved);
         }
         last.map(|resolved| resolved.answer(start))
-    }
-
-    /// The one with this number, unless it was given up.
-    fn numbered(&self, number: u64) -> Option<&Resolved> {
-        let at = number.checked_sub(self.first)?;
-        self.resolved.get(usize::try_from(at).ok()?)
     }
 }
 
