@@ -17,11 +17,12 @@ const SAMPLE: usize = 16;
 /// Octets of the longest packet number.
 const MAX_NUMBER: usize = 4;
 
-/// The keys of one side.
+/// The keys of one side, as they are: a few packets are opened in a connection, while what a cipher makes of its
+/// key takes a kilobyte, and some connections never tell that no more will come.
 pub(super) struct Keys {
-    cipher: Aes128Gcm,
+    key: [u8; 16],
     iv: [u8; 12],
-    header: Aes128,
+    header: [u8; 16],
     /// The highest packet number so far.
     highest: Option<u64>,
 }
@@ -46,15 +47,10 @@ impl Keys {
     fn of_secret(version: Version, secret: &[u8]) -> Option<Self> {
         let secret = Hkdf::<Sha256>::from_prk(secret).ok()?;
         let label = |name: &str| format!("{}{name}", version.label());
-        let key: [u8; 16] = expand(&secret, &label("key"))?;
+        let key = expand(&secret, &label("key"))?;
         let iv = expand(&secret, &label("iv"))?;
-        let header: [u8; 16] = expand(&secret, &label("hp"))?;
-        Some(Self {
-            cipher: Aes128Gcm::new(&key.into()),
-            iv,
-            header: Aes128::new(&header.into()),
-            highest: None,
-        })
+        let header = expand(&secret, &label("hp"))?;
+        Some(Self { key, iv, header, highest: None })
     }
 
     /// What a packet, whose number begins at `number_at`, protects; `None` where it was changed or
@@ -75,7 +71,8 @@ impl Keys {
         }
         let number = self.whole_number(number, number_len);
         let payload = Payload { msg: packet.get(payload_at..)?, aad: &header };
-        let plain = self.cipher.decrypt(&self.nonce(number).into(), payload).ok()?;
+        let cipher = Aes128Gcm::new(&self.key.into());
+        let plain = cipher.decrypt(&self.nonce(number).into(), payload).ok()?;
         self.highest = Some(self.highest.map_or(number, |highest| highest.max(number)));
         Some(plain)
     }
@@ -83,7 +80,7 @@ impl Keys {
     /// The mask of header protection, RFC 9001 section 5.4.3.
     fn mask(&self, sample: [u8; SAMPLE]) -> [u8; SAMPLE] {
         let mut block = sample.into();
-        self.header.encrypt_block(&mut block);
+        Aes128::new(&self.header.into()).encrypt_block(&mut block);
         block.into()
     }
 

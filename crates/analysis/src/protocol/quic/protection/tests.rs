@@ -47,7 +47,8 @@ pub(in super::super) fn seal(
 ) -> Vec<u8> {
     let number = header[number_at..].iter().fold(0, |number, it| number << 8 | u64::from(*it));
     let payload = Payload { msg: payload, aad: header };
-    let sealed = keys.cipher.encrypt(&keys.nonce(number).into(), payload).unwrap();
+    let cipher = Aes128Gcm::new(&keys.key.into());
+    let sealed = cipher.encrypt(&keys.nonce(number).into(), payload).unwrap();
     let mut packet = [header, &sealed].concat();
     let sample = *packet[number_at + MAX_NUMBER..].first_chunk().unwrap();
     let mask = keys.mask(sample);
