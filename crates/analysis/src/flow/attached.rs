@@ -8,8 +8,8 @@ use crate::weird::Once;
 /// Tunnels around a flow, and what is said in it.
 #[derive(Debug, Default)]
 pub struct Attached {
-    /// The flows that it was tunnelled in.
-    pub parents: Option<Parents>,
+    /// The flows that it was tunnelled in; hardly any was.
+    pub parents: Option<Box<Parents>>,
     /// What is said in it.
     pub talk: AppLayer,
     /// The protocols that its streams were found to speak.
@@ -90,7 +90,7 @@ impl Attached {
             AppLayer::Streams(streams) => size_of::<Streams>() + streams.heap_bytes(),
         };
         let reported: usize = self.reported.iter().map(Once::heap_bytes).sum();
-        let parents = self.parents.as_ref().map_or(0, Parents::heap_bytes);
+        let parents = self.parents.as_ref().map_or(0, |of| size_of::<Parents>() + of.heap_bytes());
         size_of::<Self>() + parents + reported + talk
     }
 }

@@ -35,7 +35,7 @@ impl Flow {
         let Some(parents) = &mut attached.parents else {
             let all = parent.into_iter().collect();
             let parents = Parents { all, last: parent, changes: 0, is_exceeded: false };
-            attached.parents = Some(parents);
+            attached.parents = Some(Box::new(parents));
             self.is_tunnelled = true;
             return false;
         };

@@ -60,7 +60,7 @@ impl Flow {
         let history = self.letters.as_str();
         let verdict = &knowledge.verdict;
         let service = self.services().names();
-        let parents = self.attached.as_ref().and_then(|attached| attached.parents.as_ref());
+        let parents = self.attached.as_ref().and_then(|attached| attached.parents.as_deref());
         take(&Conn {
             ts: self.start,
             uid,

@@ -56,7 +56,7 @@ struct Evidence {
 impl Direction {
     /// A segment without payload just below the next sequence number: it wants an answer.
     #[cold]
-    pub(super) const fn probe_or_keep_alive(&mut self, peer_closed: bool) {
+    pub(super) fn probe_or_keep_alive(&mut self, peer_closed: bool) {
         let count =
             if peer_closed { &mut self.counts.window_probes } else { &mut self.counts.keep_alives };
         *count = count.saturating_add(1);
@@ -250,12 +250,12 @@ impl Direction {
         evidence && elapsed(self.evidence_at, time).is_none_or(|age| age <= recovery.reaction)
     }
 
-    const fn count(&mut self, class: Class) {
+    fn count(&mut self, class: Class) {
         let count = self.counter(class);
         *count = count.saturating_add(1);
     }
 
-    const fn counter(&mut self, class: Class) -> &mut u32 {
+    fn counter(&mut self, class: Class) -> &mut u32 {
         let Counts {
             retransmitted_timeout,
             retransmitted_fast,
@@ -263,7 +263,7 @@ impl Direction {
             out_of_order,
             duplicates,
             ..
-        } = &mut self.counts;
+        } = &mut *self.counts;
         match class {
             Class::Timeout => retransmitted_timeout,
             Class::Fast => retransmitted_fast,

@@ -1,5 +1,7 @@
 //! One direction of a connection: what one side sent, and how the other acknowledged it.
 
+use core::ops::{Deref, DerefMut};
+
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::TcpFlags;
 
@@ -46,8 +48,64 @@ pub struct Counts {
     pub window_reduced: u32,
 }
 
+impl Counts {
+    /// Nothing happened.
+    const NONE: Self = Self {
+        retransmitted_timeout: 0,
+        retransmitted_fast: 0,
+        retransmitted_unnecessarily: 0,
+        window_probes: 0,
+        keep_alives: 0,
+        out_of_order: 0,
+        duplicates: 0,
+        duplicate_acks: 0,
+        zero_windows: 0,
+        sacks: 0,
+        dsacks: 0,
+        congestion_experienced: 0,
+        ecn_echoes: 0,
+        window_reduced: 0,
+    };
+}
+
+/// [`Counts`], which have memory once one of them is not 0. Most directions never have.
+#[derive(Clone, Debug, Default)]
+pub struct RareCounts(Option<Box<Counts>>);
+
+impl RareCounts {
+    /// Bytes outside itself.
+    #[inline]
+    pub(super) const fn heap_bytes(&self) -> usize {
+        if self.0.is_some() { size_of::<Counts>() } else { 0 }
+    }
+}
+
+impl Deref for RareCounts {
+    type Target = Counts;
+
+    #[inline]
+    fn deref(&self) -> &Counts {
+        const NONE: &Counts = &Counts::NONE;
+        self.0.as_deref().unwrap_or(NONE)
+    }
+}
+
+/// Gives the counts memory: for whoever changes one of them.
+impl DerefMut for RareCounts {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Counts {
+        self.0.get_or_insert_default()
+    }
+}
+
+impl PartialEq for RareCounts {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
 /// One direction. What a segment in order touches comes first.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct Direction {
     /// One past the highest sequence number sent.
@@ -108,7 +166,7 @@ pub struct Direction {
     pub(super) zero_window_time: u64,
     pub(super) initial_window: u32,
     /// Counts of what is rare in a healthy connection.
-    pub counts: Counts,
+    pub counts: RareCounts,
     /// FINs seen.
     pub fins: u32,
     /// RSTs seen.
@@ -164,7 +222,7 @@ impl Direction {
     }
 
     /// Whether it would report what came to it twice from `peer`: hosts with SACK do (RFC 2883).
-    pub(in crate::flow::tcp) const fn reports_duplicates(&self, peer: &Self) -> bool {
+    pub(in crate::flow::tcp) fn reports_duplicates(&self, peer: &Self) -> bool {
         self.is(bit::SACK_PERMITTED) && peer.is(bit::SACK_PERMITTED) || self.counts.sacks > 0
     }
 
@@ -290,8 +348,12 @@ impl Direction {
             self.fins = self.fins.saturating_add(1);
         }
         if !seen.has(TcpFlags::SYN) {
-            self.counts.ecn_echoes += u32::from(seen.has(TcpFlags::ECE));
-            self.counts.window_reduced += u32::from(seen.has(TcpFlags::CWR));
+            if seen.has(TcpFlags::ECE) {
+                self.counts.ecn_echoes += 1;
+            }
+            if seen.has(TcpFlags::CWR) {
+                self.counts.window_reduced += 1;
+            }
             return;
         }
         let options = &seen.segment.tcp.options;

@@ -257,6 +257,8 @@ pub struct TcpMetrics {
     pub handshake: Handshake,
 }
 
+const _: () = assert!(size_of::<TcpMetrics>() <= 640, "allocators round up to 640, then to 768");
+
 impl TcpMetrics {
     /// The metrics after the segments that `first` stands for, which was sent last at `begun`.
     #[must_use]
@@ -266,8 +268,10 @@ impl TcpMetrics {
         let segment = replay.segment();
         metrics.segment(&Observed::new(&segment, segment.from, 0, None), None);
         let direction = &mut metrics.directions[segment.from];
-        direction.counts.retransmitted_timeout = first.repeats().into();
-        direction.counts.duplicates = first.duplicates().into();
+        if first.repeats() > 0 || first.duplicates() > 0 {
+            direction.counts.retransmitted_timeout = first.repeats().into();
+            direction.counts.duplicates = first.duplicates().into();
+        }
         if first.repeats() > 0 {
             metrics.handshake.opening_repeated();
         }
@@ -327,7 +331,8 @@ impl TcpMetrics {
     #[inline]
     fn heap_bytes(&self) -> usize {
         let series = if self.series.is_some() { size_of::<[RttSeries; 2]>() } else { 0 };
-        series + self.ledger.heap_bytes()
+        let [low, high] = &self.directions;
+        series + self.ledger.heap_bytes() + low.counts.heap_bytes() + high.counts.heap_bytes()
     }
 }
 

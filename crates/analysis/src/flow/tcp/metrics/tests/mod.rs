@@ -144,7 +144,7 @@ impl Tap {
     }
 
     fn of(&self, side: usize) -> Direction {
-        self.all().directions[side]
+        self.all().directions[side].clone()
     }
 
     /// Retransmissions by timer, fast, unnecessary, and segments out of order.
