@@ -5,6 +5,9 @@
 #   reader, reader:BACKEND:WAIT         the least that a capture can do (crates/capture/examples/reader.rs)
 #   count, count:BACKEND:WAIT           netsniff analyze --depth packets
 #   analyze                             netsniff analyze, all protocols, nothing shed, logs to the tmpfs
+#   analyze-flows                       the same with flows alone
+#   minimal                             a reader of TPACKET_V3 in C that MINIMAL names, which takes -i INTERFACE -m v3
+#                                       -w touch -c CPU and ends by SIGINT with "rx":PACKETS
 #   record, record:BACKEND              netsniff record, as it comes: a ring of 64 MiB
 #   record:buffered, record:direct      to a disk, through the page cache and past it
 #   tcpdump, dumpcap, netsniff-ng       with a ring of 64 MiB, too
@@ -43,6 +46,8 @@ tool_command() {
         count) echo "$build/netsniff analyze -i rx0 --depth packets" ;;
         count:*) echo "$build/netsniff analyze -i rx0 --depth packets --backend ${settings[1]} --wait ${settings[2]:-adaptive}" ;;
         analyze) echo "$build/netsniff analyze -i rx0 --no-shed -o $scratch/logs" ;;
+        analyze-flows) echo "$build/netsniff analyze -i rx0 --no-shed --protocols none -o $scratch/logs" ;;
+        minimal) echo "$MINIMAL -i rx0 -m v3 -w touch -c 1" ;;
         record:buffered | record:direct) echo "$build/netsniff record -i rx0 --io ${settings[1]} --format pcap -w $scratch/out.pcap" ;;
         record | record:*) echo "$build/netsniff record -i rx0 --backend ${settings[1]:-af-packet} --format pcap -w $scratch/out.pcap" ;;
         tcpdump) echo "tcpdump -Z root -i rx0 -B 65536 -w $scratch/out.pcap" ;;
@@ -59,6 +64,7 @@ tool_command() {
 tool_is_here() {
     local program=${1%-default}
     case $1 in
+        minimal) [ -x "${MINIMAL:-}" ] ;;
         tcpdump* | dumpcap* | netsniff-ng) command -v "${program%-null}" >/dev/null ;;
     esac
 }
@@ -68,7 +74,8 @@ tool_captured() {
     local tool=$1 size=$2
     case $tool in
         reader*) sed -n 's/.*"packets":\([0-9]*\).*/\1/p' "$scratch/said" ;;
-        count* | analyze) sed -n 's/^ *delivered *\([0-9,]*\)$/\1/p' "$scratch/said" | head -1 | tr -d , ;;
+        minimal) sed -n 's/.*"rx":\([0-9]*\).*/\1/p' "$scratch/said" | tail -1 ;;
+        count* | analyze | analyze-flows) sed -n 's/^ *delivered *\([0-9,]*\)$/\1/p' "$scratch/said" | head -1 | tr -d , ;;
         tcpdump-null) sed -n 's/^\([0-9]*\) packets captured$/\1/p' "$scratch/said" ;;
         # 24 bytes of the file's header, 16 of each packet's, and no frame check sequence.
         *) [ ! -e "$scratch/out.pcap" ] || echo $((($(stat -c %s "$scratch/out.pcap") - 24) / (16 + size - 4))) ;;

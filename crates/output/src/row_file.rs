@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::watch::Watch;
 
-/// Bytes gathered before a system call writes them.
-const BUFFER: usize = 256 * 1024;
+/// Bytes gathered before a system call writes them. Dozens of files gather them at once, and what was just rendered is
+/// still in the caches when it is written.
+const BUFFER: usize = 32 * 1024;
 
 /// What a pipe takes at once without waiting when poll(2) says that it has room: `PIPE_BUF` of Linux.
 const PIPE_PIECE: usize = 4096;

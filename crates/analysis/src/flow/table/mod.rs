@@ -14,7 +14,7 @@ use super::Flow;
 use crate::key::FlowKey;
 
 /// Flows in one piece of memory; pieces never move, so that growing copies no flow.
-const CHUNK: usize = 16_384;
+const CHUNK: usize = 4096;
 
 /// Flows and the index over them.
 ///
