@@ -113,58 +113,54 @@ pub struct Unseen {
     pub since: Timestamp,
 }
 
-/// The losses of a connection, if it has any.
+/// The losses in both streams of a connection, originator first, for those that have any: mostly one alone.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Ledger(Option<Box<Losses>>);
-
-/// The losses of a connection.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Losses {
-    /// What originator and responder sent.
-    pub(super) streams: [StreamLosses; 2],
-}
-
-impl Losses {
-    #[cold]
-    fn heap_bytes(&self) -> usize {
-        self.streams.iter().map(StreamLosses::heap_bytes).sum()
-    }
-}
+pub struct Ledger([Option<Box<StreamLosses>>; 2]);
 
 impl Ledger {
     /// What was found in the stream of originator (0) or responder (1).
     #[must_use]
     pub fn stream(&self, from: usize) -> Option<&StreamLosses> {
-        self.0.as_ref().map(|losses| &losses.streams[from & 1])
+        self.0[from & 1].as_deref()
     }
 
     /// Originator and responder change places.
     pub fn flip(&mut self) {
-        if let Some(losses) = &mut self.0 {
-            losses.streams.swap(0, 1);
-        }
+        self.0.swap(0, 1);
     }
 
     /// Bytes that it holds outside itself.
     #[must_use]
     #[inline]
     pub fn heap_bytes(&self) -> usize {
-        self.0.as_ref().map_or(0, |losses| size_of::<Losses>() + losses.heap_bytes())
+        if self.is_empty() { 0 } else { self.count_bytes() }
+    }
+
+    #[cold]
+    fn count_bytes(&self) -> usize {
+        let streams = self.0.iter().flatten();
+        streams.map(|stream| size_of::<StreamLosses>() + stream.heap_bytes()).sum()
+    }
+
+    /// Whether neither stream has lost anything.
+    #[inline]
+    const fn is_empty(&self) -> bool {
+        matches!(self.0, [None, None])
     }
 
     /// Forgets what is open in a stream that begins anew.
     #[cold]
     pub(super) fn begin_anew(&mut self, from: usize) {
-        if let Some(losses) = &mut self.0 {
-            losses.streams[from & 1].begin_anew();
+        if let Some(stream) = &mut self.0[from & 1] {
+            stream.begin_anew();
         }
     }
 
     /// Positions in a stream are higher by so many numbers than they were, since it begins elsewhere.
     #[cold]
     pub(super) fn move_positions(&mut self, from: usize, by: i64) {
-        if let Some(losses) = &mut self.0 {
-            losses.streams[from & 1].move_positions(by);
+        if let Some(stream) = &mut self.0[from & 1] {
+            stream.move_positions(by);
         }
     }
 
@@ -193,25 +189,29 @@ impl Ledger {
     /// What is known of the oldest hole that the numbers of a segment up to `end` lie in.
     #[cold]
     pub(super) fn hole(&self, seen: &Observed<'_>, end: u32) -> Option<Skipped> {
-        let (place, losses) = (seen.place?, self.0.as_ref()?);
+        let (place, stream) = (seen.place?, self.stream(seen.from)?);
         let high = place.position + i64::from(delta(end, seen.segment.tcp.sequence));
-        losses.streams[seen.from & 1].hole(place.position, high)
+        stream.hole(place.position, high)
     }
 
     /// What the numbers of a segment up to `end` bring for the first time.
     #[cold]
     pub(super) fn unseen(&self, seen: &Observed<'_>, end: u32) -> Unseen {
-        let (Some(place), Some(losses)) = (seen.place, &self.0) else { return Unseen::default() };
+        let (Some(place), Some(stream)) = (seen.place, self.stream(seen.from)) else {
+            return Unseen::default();
+        };
         let high = place.position + i64::from(delta(end, seen.segment.tcp.sequence));
-        losses.streams[seen.from & 1].unseen(place.position, high)
+        stream.unseen(place.position, high)
     }
 
     /// Whether its sender skipped something below the number `next` that was not seen since.
     #[cold]
     pub(super) fn has_unseen_below(&self, seen: &Observed<'_>, next: u32) -> bool {
-        let (Some(place), Some(losses)) = (seen.place, &self.0) else { return false };
+        let (Some(place), Some(stream)) = (seen.place, self.stream(seen.from)) else {
+            return false;
+        };
         let position = place.position + i64::from(delta(next, seen.segment.tcp.sequence));
-        losses.streams[seen.from & 1].has_unseen_below(position)
+        stream.has_unseen_below(position)
     }
 
     /// The SYN of a side was missed, though that of the other side was seen; its data begins at
@@ -235,9 +235,10 @@ impl Ledger {
     }
 
     fn filled(&mut self, seen: &Observed<'_>, end: u32, coming: &Coming) -> bool {
-        let (Some(place), Some(losses)) = (seen.place, &mut self.0) else { return false };
+        let (Some(place), Some(stream)) = (seen.place, &mut self.0[seen.from & 1]) else {
+            return false;
+        };
         let high = place.position + i64::from(delta(end, seen.segment.tcp.sequence));
-        let stream = &mut losses.streams[seen.from & 1];
         stream.fill(place.position, high, seen.segment.time, coming, place.limits);
         stream.is_open()
     }
@@ -303,7 +304,7 @@ impl Ledger {
     /// within `wait` nanoseconds.
     #[cold]
     pub(super) fn came_twice(&mut self, seen: &Observed<'_>, (low, high): (u32, u32), wait: u64) {
-        let (Some(place), Some(losses)) = (seen.place, &mut self.0) else { return };
+        let Some(place) = seen.place.filter(|_| !self.is_empty()) else { return };
         let at = |number| {
             place.acknowledged + i64::from(delta(number, seen.segment.tcp.acknowledgement))
         };
@@ -315,18 +316,18 @@ impl Ledger {
             stamps: seen.segment.tcp.options.timestamps,
             identification: seen.segment.identification,
         };
-        losses.streams[1 - (seen.from & 1)].came_twice(&report, wait, place.limits);
+        self.open(1 - (seen.from & 1)).came_twice(&report, wait, place.limits);
     }
 
     /// The same packet came once more. The receiver may report what it brings as come twice.
     pub(super) fn doubled(&mut self, seen: &Observed<'_>) {
-        let (Some(place), Some(losses)) = (seen.place, &mut self.0) else { return };
+        let Some(place) = seen.place.filter(|_| !self.is_empty()) else { return };
         let high = place.position + i64::from(seen.segment.tcp.payload_len);
-        losses.streams[seen.from & 1].doubled(place.position, high, place.limits);
+        self.open(seen.from).doubled(place.position, high, place.limits);
     }
 
     fn open(&mut self, from: usize) -> &mut StreamLosses {
-        &mut self.0.get_or_insert_default().streams[from & 1]
+        self.0[from & 1].get_or_insert_default()
     }
 }
 
