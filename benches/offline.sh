@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Measures netsniff and its peers on the workloads, interleaved, and writes a dated report. Of a flood only netsniff and
-# tcpdump are measured.
+# Measures netsniff and its peers on the workloads, interleaved, and writes a dated report. Of a flood, and of
+# the mix with one packet in twenty lost, only netsniff and tcpdump are measured.
 #
 # Usage: benches/offline.sh [--rounds N] [--netsniff PATH] [--scratch FOLDER] [--captures FOLDER]... [--report FOLDER]
 #                           [--scale F]
@@ -57,6 +57,8 @@ build_workloads() {
     [ -f "$flood" ] || "$tool" flood --packets "$packets" --flows "$flows" -o "$flood"
     mix=$scratch/mix-$scale.pcap
     [ -f "$mix" ] || "$tool" mix "${captures[@]}" --scale "$scale" -o "$mix" >"$scratch/mix-$scale.txt" || mix=''
+    mix_lossy=$scratch/mix-lossy-$scale.pcap
+    [ -z "$mix" ] || [ -f "$mix_lossy" ] || "$tool" mix "${captures[@]}" --scale "$scale" --loss 0.05 -o "$mix_lossy" >/dev/null
 }
 
 # command TOOL FILE: sets `run`, the command of a tool; its output goes to the fresh folder $out.
@@ -136,13 +138,17 @@ tools_of() {
             small64/netsniff-head) ;; # It has no bodies.
             small64/suricata*) ;; # The question is what protocols cost.
             flood/read | flood/tcpdump | flood/netsniff | mix/* | small64/*) of_it+=("$tool");;
+            mix_lossy/read | mix_lossy/tcpdump | mix_lossy/netsniff) of_it+=("$tool");;
         esac
     done
 }
 
+# is_whole WORKLOAD: whether it is measured with several workers and by stage, too.
+is_whole() { [ "$1" = mix ] || [ "$1" = small64 ]; }
+
 build_workloads
 printf 'round\tworkload\ttool\twall_s\tuser_s\tsys_s\tpeak_kib\texit\tcount\n' >"$raw"
-workloads=(); [ -z "$mix" ] || workloads+=(mix)
+workloads=(); [ -z "$mix" ] || workloads+=(mix mix_lossy)
 workloads+=(small64 flood)
 for ((round = 1; round <= rounds; round++)); do
     for workload in "${workloads[@]}"; do
@@ -153,7 +159,7 @@ for ((round = 1; round <= rounds; round++)); do
             # Each round starts with another tool, so that none always follows the same one.
             measure $round $workload "${of_it[(n + round) % ${#of_it[@]}]}" "$file" $cpu
         done
-        if [ "$cpus" -gt 1 ] && [ $workload != flood ]; then
+        if [ "$cpus" -gt 1 ] && is_whole $workload; then
             measure $round $workload netsniff-2 "$file" 0,1
             measure $round $workload netsniff-flows-2 "$file" 0,1
             side_by_side $round $workload "$file"
@@ -165,7 +171,7 @@ done
 # The same rounds by stage, by a program of its own that looks at the clock between them.
 build -p netsniff --example stages
 for workload in "${workloads[@]}"; do
-    [ $workload != flood ] || continue
+    is_whole $workload || continue
     TMPDIR=$scratch taskset -c $cpu "$built/examples/stages" "${!workload}" "$rounds" >"$scratch/stages-$workload"
 done
 
@@ -240,7 +246,7 @@ table() {
         if [ "$workload" = mix ] && [ -f "$scratch/mix-$scale.txt" ]; then printf '\n```\n'; grep -v '^left out' "$scratch/mix-$scale.txt"; printf '```\n'; fi
         echo
         table "$workload"
-        [ "$workload" != flood ] || continue
+        is_whole "$workload" || continue
         printf '\nWhat a packet costs by stage (`cargo run --profile dist -p netsniff --example stages`, on CPU %s): ' $cpu
         cat "$scratch/stages-$workload"
     done
