@@ -4,7 +4,8 @@ use netsniff_packet::Timestamp;
 use netsniff_packet::decode::TcpFlags;
 
 use super::bit;
-use super::direction::{Counts, Direction};
+use super::counts::Counts;
+use super::direction::Direction;
 use super::handshake::{Handshake, Recovery};
 use super::rtt::RttStatistics;
 use crate::flow::tcp::losses::{Again, Class, Ledger, Repair, Skipped, Unseen, reported_twice};

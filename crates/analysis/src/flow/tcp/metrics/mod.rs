@@ -9,6 +9,7 @@
 //! | [`acknowledge`] | how the peer answered |
 //! | [`readings`] | what a direction tells in the end |
 //! | [`classify`] | why data was sent again |
+//! | [`counts`] | how often what is rare happened |
 //! | [`identifications`] | packets that were seen before |
 //! | [`marks`] | when data was sent first |
 //! | [`handshake`] | the round trip on either side of the tap |
@@ -20,6 +21,7 @@
 pub mod acknowledge;
 mod bit;
 pub mod classify;
+pub mod counts;
 pub mod direction;
 pub mod first;
 pub mod handshake;
