@@ -7,9 +7,10 @@ import sys
 from collections import defaultdict
 
 AXES = {
-    "flows": ("flows at once", "ten packets a flow with a million flows and more, ten million packets with fewer"),
-    "transactions": ("hosts, each of which begins a session of HTTP or DNS about once a second", "40,000 sessions"),
-    "losses": ("packets of the mix that are missing, in percent", "the mix of `benches/offline.sh`"),
+    "flows": ("flows", "Ten packets a flow with a million flows and more, ten million packets with fewer."),
+    "transactions": ("transactions a second", "So many hosts, each of which begins a session of HTTP or DNS about once a "
+                                              "second; 40,000 sessions."),
+    "losses": ("percent lost", "Packets of the mix of `benches/offline.sh` that are missing."),
 }
 PANEL = (330, 210)
 MARGIN = (58, 34)
@@ -35,17 +36,25 @@ def read(path):
 
 def table(axis, points):
     title, note = AXES[axis]
-    print(f"\n## By {axis}\n\nOver {title}; {note}.\n")
-    print(f"| {axis} | ns a packet | open at once | bytes a flow | peak MiB |\n|---|---|---|---|---|")
+    print(f"\n## By {title}\n\n{note}\n")
+    print(f"| {title} | ns a packet | open at once | bytes a flow | peak MiB |\n|---|---|---|---|---|")
     for value, nanos, size, flows, peak, failed in points:
         note = f" (**{failed} runs failed**)" if failed else ""
         print(f"| {value:,.0f}{note} | {nanos:,.0f} | {flows:,.0f} | {size:,.0f} | {peak:,.0f} |")
 
 
+def short(value):
+    """A number on an axis: 1000000 is 1M."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"
+
+
 def panel(at, title, values, heights):
     """One curve over places that are equally far from each other; the scale begins at 0."""
     left, top = at[0] * PANEL[0] + MARGIN[0], at[1] * PANEL[1] + MARGIN[1]
-    width, height = PANEL[0] - MARGIN[0] - 16, PANEL[1] - 2 * MARGIN[1]
+    width, height = PANEL[0] - MARGIN[0] - 34, PANEL[1] - 2 * MARGIN[1]
     most = max(heights) * 1.1 or 1
     spot = [(left + width * n / max(len(values) - 1, 1), top + height * (1 - y / most)) for n, y in enumerate(heights)]
     yield f'<text x="{left}" y="{top - 12}" class="title">{title}</text>'
@@ -54,15 +63,15 @@ def panel(at, title, values, heights):
     for (x, y), value, number in zip(spot, values, heights):
         yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3"/>'
         yield f'<text x="{x:.1f}" y="{y - 7:.1f}" class="mark">{number:,.0f}</text>'
-        yield f'<text x="{x:.1f}" y="{top + height + 15}" class="mark">{value:,.0f}</text>'
+        yield f'<text x="{x:.1f}" y="{top + height + 15}" class="mark">{short(value)}</text>'
 
 
 def draw(points, path):
     lines = []
     for row, axis in enumerate(axis for axis in AXES if axis in points):
         values = [point[0] for point in points[axis]]
-        lines += panel((0, row), f"ns a packet, by {axis}", values, [point[1] for point in points[axis]])
-        lines += panel((1, row), f"bytes a flow, by {axis}", values, [point[2] for point in points[axis]])
+        lines += panel((0, row), f"ns a packet, by {AXES[axis][0]}", values, [point[1] for point in points[axis]])
+        lines += panel((1, row), f"bytes a flow, by {AXES[axis][0]}", values, [point[2] for point in points[axis]])
     style = ("text{font:11px sans-serif;fill:#333}.title{font-weight:bold}.mark{text-anchor:middle}"
              ".axis{fill:none;stroke:#888}.curve{fill:none;stroke:#1f6fb4;stroke-width:2}circle{fill:#1f6fb4}")
     size = f'width="{2 * PANEL[0]}" height="{len(points) * PANEL[1]}"'
