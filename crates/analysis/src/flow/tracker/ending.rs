@@ -4,12 +4,12 @@ use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{TcpFlags, Transport};
 
 use super::findings::report;
-use super::{FINISH_STEPS, FlowTracker, GROUP, packet_key, timer_key};
+use super::{FINISH_STEPS, FlowTracker, GROUP, LOOK_AHEAD_FROM, packet_key, timer_key};
 use crate::flow::flow_events::FlowEventKind;
 use crate::flow::report::Knowledge;
 use crate::flow::report::statistics::Ending;
 use crate::flow::table::FlowTable;
-use crate::flow::table::wheel::{self, Wheel};
+use crate::flow::table::wheel::{self, Entry, Wheel};
 use crate::record::{Observer, Phase, SortKey};
 use crate::unit::{CaptureHole, DecodedDatagram, HoleKind};
 
@@ -66,19 +66,37 @@ impl FlowTracker {
     pub fn advance<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
         let until = wheel::tick_of(now);
         while let Some((tick, entries)) = self.wheel.pass(until) {
-            for entry in entries {
-                if !self.table.is_current(entry) {
-                    continue;
+            for group in entries.chunks(GROUP) {
+                self.touch_whole(group.iter().map(|entry| entry.place));
+                for &entry in group {
+                    self.come_up(entry, tick, observer);
                 }
-                let Some(flow) = self.table.flow_mut(entry.place) else { continue };
-                let deadline = flow.deadline(&self.limits);
-                if wheel::tick_of(deadline) > tick {
-                    flow.armed = self.wheel.arm(entry.place, wheel::tick_of(deadline));
-                    continue;
-                }
-                self.expire(entry.place, deadline, observer);
             }
         }
+    }
+
+    /// Ends the flow whose timer comes up in a tick, or arms it again where the flow went on.
+    fn come_up<O: Observer>(&mut self, entry: Entry, tick: i64, observer: &mut O) {
+        if !self.table.is_current(entry) {
+            return;
+        }
+        let Some(flow) = self.table.flow_mut(entry.place) else { return };
+        let deadline = flow.deadline(&self.limits);
+        if wheel::tick_of(deadline) > tick {
+            flow.armed = self.wheel.arm(entry.place, wheel::tick_of(deadline));
+            return;
+        }
+        self.expire(entry.place, deadline, observer);
+    }
+
+    /// Reads what flows have that end, so that the waits for memory overlap.
+    fn touch_whole(&self, places: impl Iterator<Item = u32> + Clone) {
+        if self.table.len() < LOOK_AHEAD_FROM {
+            return;
+        }
+        let flows = places.clone().filter_map(|place| self.table.flow(place));
+        core::hint::black_box(flows.fold(0, |all, flow| all ^ flow.name[2]));
+        self.touch(places);
     }
 
     /// Ends the flows whose deadlines lie at `now` or before, to the nanosecond.
@@ -158,7 +176,7 @@ impl FlowTracker {
         // Equal halves are all but impossible; rows of equal rank are sorted by the writer.
         due.sort_unstable_by_key(|&(upper, _)| upper);
         for group in due.chunks(GROUP) {
-            self.touch(group.iter().map(|&(_, place)| place));
+            self.touch_whole(group.iter().map(|&(_, place)| place));
             for &(_, place) in group {
                 let Some(flow) = self.table.flow(place) else { continue };
                 let uid = flow.uid();
