@@ -66,27 +66,32 @@ impl FlowTracker {
     pub fn advance<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
         let until = wheel::tick_of(now);
         while let Some((tick, entries)) = self.wheel.pass(until) {
-            for group in entries.chunks(GROUP) {
-                self.touch_whole(group.iter().map(|entry| entry.place));
-                for &entry in group {
-                    self.come_up(entry, tick, observer);
-                }
-            }
+            self.come_up(&entries, |deadline| wheel::tick_of(deadline) <= tick, observer);
         }
     }
 
-    /// Ends the flow whose timer comes up in a tick, or arms it again where the flow went on.
-    fn come_up<O: Observer>(&mut self, entry: Entry, tick: i64, observer: &mut O) {
-        if !self.table.is_current(entry) {
-            return;
+    /// Ends the flows whose timers come up and whose deadlines are due, and arms those again that went on.
+    fn come_up<O: Observer>(
+        &mut self,
+        entries: &[Entry],
+        is_due: impl Fn(Timestamp) -> bool,
+        observer: &mut O,
+    ) {
+        for group in entries.chunks(GROUP) {
+            self.touch_whole(group.iter().map(|entry| entry.place));
+            for &entry in group {
+                if !self.table.is_current(entry) {
+                    continue;
+                }
+                let Some(flow) = self.table.flow_mut(entry.place) else { continue };
+                let deadline = flow.deadline(&self.limits);
+                if is_due(deadline) {
+                    self.expire(entry.place, deadline, observer);
+                } else {
+                    flow.armed = self.wheel.arm(entry.place, wheel::tick_of(deadline));
+                }
+            }
         }
-        let Some(flow) = self.table.flow_mut(entry.place) else { return };
-        let deadline = flow.deadline(&self.limits);
-        if wheel::tick_of(deadline) > tick {
-            flow.armed = self.wheel.arm(entry.place, wheel::tick_of(deadline));
-            return;
-        }
-        self.expire(entry.place, deadline, observer);
     }
 
     /// Reads what flows have that end, so that the waits for memory overlap.
@@ -102,19 +107,8 @@ impl FlowTracker {
     /// Ends the flows whose deadlines lie at `now` or before, to the nanosecond.
     pub fn settle<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
         self.advance(now, observer);
-        let tick = wheel::tick_of(now);
-        for entry in self.wheel.take_at(tick) {
-            if !self.table.is_current(entry) {
-                continue;
-            }
-            let Some(flow) = self.table.flow_mut(entry.place) else { continue };
-            let deadline = flow.deadline(&self.limits);
-            if deadline <= now {
-                self.expire(entry.place, deadline, observer);
-            } else {
-                flow.armed = self.wheel.arm(entry.place, wheel::tick_of(deadline));
-            }
-        }
+        let entries = self.wheel.take_at(wheel::tick_of(now));
+        self.come_up(&entries, |deadline| deadline <= now, observer);
     }
 
     /// Notes that the capture lost packets at engine time `now`: the flows alive then are touched
