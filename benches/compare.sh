@@ -32,23 +32,15 @@ while [ $# -gt 0 ]; do
 done
 [ -n "$before" ] || usage
 captures+=(--captures fixtures/recorded)
-case $scale in 1) trial='';; *) trial=-trial;; esac
 cpu=$(($(nproc) - 1))
-mkdir -p "$scratch" "$report"
-day=$(date -u +%F)
-raw=$report/$day-compare$trial.tsv
-page=$report/$day-compare$trial.md
+begin_report compare
 
-if [ -z "$netsniff" ]; then
-    build -p netsniff
-    netsniff=$built/netsniff
-fi
-before=$(realpath "$before") netsniff=$(realpath "$netsniff")
-build -p netsniff-traffic --example workload
+before=$(realpath "$before")
+build_measured
 packets=$(awk "BEGIN { printf \"%d\", 10000000 * $scale }")
 small64=$scratch/small64-$packets.pcap mix=$scratch/mix-$scale.pcap
-[ -f "$small64" ] || "$built/examples/workload" small64 --packets "$packets" --flows $((packets / 10)) -o "$small64"
-[ -f "$mix" ] || "$built/examples/workload" mix "${captures[@]}" --scale "$scale" -o "$mix" >"$scratch/mix-$scale.txt" || mix=''
+[ -f "$small64" ] || "$builder" small64 --packets "$packets" --flows $((packets / 10)) -o "$small64"
+[ -f "$mix" ] || "$builder" mix "${captures[@]}" --scale "$scale" -o "$mix" >"$scratch/mix-$scale.txt" || mix=''
 workloads=(); [ -z "$mix" ] || workloads+=(mix)
 workloads+=(small64)
 

@@ -28,34 +28,24 @@ while [ $# -gt 0 ]; do
     shift 2
 done
 captures+=(--captures fixtures/recorded)
-case $scale in 1) trial='';; *) trial=-trial;; esac
 cpu=$(($(nproc) - 1))
-mkdir -p "$scratch" "$report"
-day=$(date -u +%F)
-raw=$report/$day-growth$trial.tsv
-page=$report/$day-growth$trial.md
+begin_report growth
 drawing=$report/$day-growth$trial.svg
 
-if [ -z "$netsniff" ]; then
-    build -p netsniff
-    netsniff=$built/netsniff
-fi
-netsniff=$(realpath "$netsniff")
-build -p netsniff-traffic --example workload
-tool=$built/examples/workload
+build_measured
 
 scaled() { awk "BEGIN { n = $1 * $scale; printf \"%d\", n < 1 ? 1 : n }"; }
 
 # flows_of FLOWS, transactions_of RATE, losses_of PERCENT: each makes the file $scratch/growth.pcap.
 flows_of() {
     local packets=$(($1 > 1000000 ? 10 * $1 : 10000000))
-    "$tool" small64 --packets "$(scaled $packets)" --flows "$(scaled "$1")" -o "$file"
+    "$builder" small64 --packets "$(scaled $packets)" --flows "$(scaled "$1")" -o "$file"
 }
 transactions_of() {
     "$netsniff" generate hosts --n "$1" --think 1s --sessions "$(scaled 40000)" --mix http --mix dns --start 1767225600 -q -w "$file"
 }
 losses_of() {
-    "$tool" mix "${captures[@]}" --scale "$scale" --loss "$(awk "BEGIN { print $1 / 100 }")" -o "$file" >/dev/null
+    "$builder" mix "${captures[@]}" --scale "$scale" --loss "$(awk "BEGIN { print $1 / 100 }")" -o "$file" >/dev/null
 }
 
 # measure AXIS VALUE: some rounds over what AXIS_of VALUE makes; a run of nothing first.

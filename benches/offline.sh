@@ -31,34 +31,25 @@ while [ $# -gt 0 ]; do
     shift 2
 done
 captures+=(--captures fixtures/recorded)
-case $scale in 1) trial='';; *) trial=-trial;; esac
 cpus=$(nproc)
 cpu=$((cpus > 1 ? 1 : 0))
-mkdir -p "$scratch" "$report"
-day=$(date -u +%F)
-raw=$report/$day-offline$trial.tsv
-page=$report/$day-offline$trial.md
+begin_report offline
 
 # ---- What is measured -------------------------------------------------------------------------------------
 
-if [ -z "$netsniff" ]; then
-    build -p netsniff
-    netsniff=$built/netsniff
-fi
-netsniff=$(realpath "$netsniff")
+build_measured
 
 build_workloads() {
-    local tool=$built/examples/workload packets flows
-    build -p netsniff-traffic --example workload
+    local packets flows
     packets=$(awk "BEGIN { printf \"%d\", 10000000 * $scale }"); flows=$(awk "BEGIN { printf \"%d\", 1000000 * $scale }")
     small64=$scratch/small64-$packets.pcap
-    [ -f "$small64" ] || "$tool" small64 --packets "$packets" --flows "$flows" -o "$small64"
+    [ -f "$small64" ] || "$builder" small64 --packets "$packets" --flows "$flows" -o "$small64"
     flood=$scratch/flood-$packets.pcap
-    [ -f "$flood" ] || "$tool" flood --packets "$packets" --flows "$flows" -o "$flood"
+    [ -f "$flood" ] || "$builder" flood --packets "$packets" --flows "$flows" -o "$flood"
     mix=$scratch/mix-$scale.pcap
-    [ -f "$mix" ] || "$tool" mix "${captures[@]}" --scale "$scale" -o "$mix" >"$scratch/mix-$scale.txt" || mix=''
-    mix_lossy=$scratch/mix-lossy-$scale.pcap
-    [ -z "$mix" ] || [ -f "$mix_lossy" ] || "$tool" mix "${captures[@]}" --scale "$scale" --loss 0.05 -o "$mix_lossy" >/dev/null
+    [ -f "$mix" ] || "$builder" mix "${captures[@]}" --scale "$scale" -o "$mix" >"$scratch/mix-$scale.txt" || mix=''
+    mix_lossy=$scratch/mix-$scale-lossy.pcap
+    [ -z "$mix" ] || [ -f "$mix_lossy" ] || "$builder" mix "${captures[@]}" --scale "$scale" --loss 0.05 -o "$mix_lossy" >"$scratch/mix-$scale-lossy.txt"
 }
 
 # command TOOL FILE: sets `run`, the command of a tool; its output goes to the fresh folder $out.

@@ -29,22 +29,12 @@ while [ $# -gt 0 ]; do
     shift 2
 done
 captures+=(--captures fixtures/recorded)
-case $scale in 1) trial='';; *) trial=-trial;; esac
-mkdir -p "$scratch" "$report"
-day=$(date -u +%F)
-raw=$report/$day-protocols$trial.tsv
-page=$report/$day-protocols$trial.md
+begin_report protocols
 
-if [ -z "$netsniff" ]; then
-    build -p netsniff
-    netsniff=$built/netsniff
-fi
-netsniff=$(realpath "$netsniff")
-build -p netsniff-traffic --example workload
-tool=$built/examples/workload
+build_measured
 mix=$scratch/mix-$scale.pcap lossy=$scratch/mix-$scale-lossy.pcap
-[ -f "$mix" ] || "$tool" mix "${captures[@]}" --scale "$scale" -o "$mix" >"$scratch/mix-$scale.txt"
-[ -f "$lossy" ] || "$tool" mix "${captures[@]}" --scale "$scale" --loss 0.05 -o "$lossy" >"$scratch/mix-$scale-lossy.txt"
+[ -f "$mix" ] || "$builder" mix "${captures[@]}" --scale "$scale" -o "$mix" >"$scratch/mix-$scale.txt"
+[ -f "$lossy" ] || "$builder" mix "${captures[@]}" --scale "$scale" --loss 0.05 -o "$lossy" >"$scratch/mix-$scale-lossy.txt"
 lost=$(awk '/^packets left out/ { print $4 }' "$scratch/mix-$scale-lossy.txt")
 
 # measure ROUND NAME COMMAND...: one run with a fresh folder $out.
