@@ -62,8 +62,8 @@ impl FactOf {
     }
 }
 
-/// Room for bytes and rows that an empty buffer keeps. A dozen of buffers go round between a worker
-/// and the writer; without a bound each would become as large as the largest burst of rows.
+/// Room for bytes and rows that an empty buffer keeps. Dozens of buffers go round between workers
+/// and whoever writes; without a bound each would become as large as the largest burst of rows.
 const KEPT_BYTES: usize = 1 << 20;
 const KEPT_ROWS: usize = 4096;
 
