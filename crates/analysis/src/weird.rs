@@ -126,11 +126,19 @@ impl Once {
     #[cold]
     fn filter_some(&mut self, weirds: &mut Weirds) {
         for Oddity { name, detail } in weirds.drain() {
-            if !self.0.contains(&name) {
-                self.0.push(name);
+            if self.note(name) {
                 weirds.add_with(name, detail);
             }
         }
+    }
+
+    /// Notes that one is told, and tells whether it was not before.
+    pub fn note(&mut self, name: &'static str) -> bool {
+        let is_new = !self.0.contains(&name);
+        if is_new {
+            self.0.push(name);
+        }
+        is_new
     }
 
     /// Reads the first of them, to have it at hand.

@@ -40,8 +40,8 @@ use crate::protocol::{ProtocolId, Services};
 use attached::{AppLayer, Attached, DatagramTalk};
 use history::{History, Letters};
 use table::wheel::Armed;
-use tcp::TcpConnection;
 use tcp::metrics::first::First;
+use tcp::{HeldSyn, TcpConnection};
 
 /// What one side of a flow sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -98,6 +98,8 @@ pub enum TransportState {
     /// A TCP connection that was tried with one SYN, perhaps again and again, and no more. Most
     /// flows of a flood or a scan are this, so that it has no memory of its own.
     Opening(First),
+    /// A TCP connection that was tried with SYNs with data, and no more.
+    Held(Box<HeldSyn>),
     /// A TCP connection of which more than SYNs was seen.
     Connection(Box<TcpConnection>),
 }
@@ -243,7 +245,7 @@ impl Flow {
         }
     }
 
-    /// Makes a connection of an opening, with all that the record of a connection tells.
+    /// Makes a connection of an opening without data, with all that the record of a connection tells.
     pub fn unfold(&mut self, limits: &Limits) {
         if let TransportState::Opening(first) = &self.exchange {
             let seen = [self.start, self.last];
@@ -281,7 +283,7 @@ impl Flow {
                 };
                 (self.seen + silence).min(tcp.deadline(self.begun(), self.seen, limits))
             }
-            TransportState::Opening(_) | TransportState::Unopened => {
+            TransportState::Opening(_) | TransportState::Held(_) | TransportState::Unopened => {
                 (self.seen + limits.udp_inactivity).min(self.begun() + limits.tcp_attempt)
             }
             TransportState::Datagrams(_) => {

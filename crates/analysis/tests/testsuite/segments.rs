@@ -58,11 +58,11 @@ fn sequence_numbers_wrap_anywhere() {
 /// Floods repeat such a SYN as often as they can.
 #[test]
 fn a_syn_with_data_that_comes_again_says_nothing_new() {
-    for copies in [1, 2, 9] {
+    for copies in [1, 2, 9, 16, 17, 40] {
         let mut wire = Wire::new(80);
         for _ in 0..copies {
             wire.put(Client, &Part { flags: SYN, position: 0, data: REQUEST, ..wire.part(Client) });
-            wire.pass(300);
+            wire.pass(100);
         }
         let rows = wire.logs().0;
         let names: Vec<_> = rows.log("weird").iter().map(|row| row["name"].clone()).collect();
@@ -93,6 +93,14 @@ fn a_syn_may_carry_data() {
     wire.hides(Server, b"?").data_at(Client, 1, REQUEST).acks(Server);
     wire.says(Server, RESPONSE).ends(Server).ends(Client);
     expect(&wire, "http SF 76 69 0 SThDadAfF clean 0", &["TCP SYN_with_data"]);
+
+    // It came twice before there was an answer.
+    let mut wire = Wire::new(80);
+    wire.syn(Client, SYN, REQUEST).pass(1000);
+    wire.put(Client, &Part { flags: SYN, position: 0, data: REQUEST, ..wire.part(Client) });
+    wire.syn(Server, SYN_ACK, b"").acks(Client).says(Server, RESPONSE).ends(Server).ends(Client);
+    let odd = ["TCP SYN_with_data", "TCP data_before_established"];
+    expect(&wire, "http SF 76 69 0 SThAdfFa clean 0", &odd);
 
     let mut wire = Wire::new(80);
     wire.syn(Client, SYN, REQUEST).syn(Server, SYN_ACK, RESPONSE).acks(Client);

@@ -68,7 +68,9 @@ impl Ending {
     pub fn of(flow: &Flow, deadline: Timestamp, limits: &Limits) -> Self {
         let tcp = match &flow.exchange {
             TransportState::Connection(tcp) => tcp,
-            TransportState::Opening(_) if flow.start + limits.tcp_attempt <= deadline => {
+            TransportState::Opening(_) | TransportState::Held(_)
+                if flow.start + limits.tcp_attempt <= deadline =>
+            {
                 return Self::Attempt;
             }
             _ => return Self::Inactivity,

@@ -7,7 +7,7 @@ use netsniff_packet::decode::TcpFlags;
 use netsniff_packet::{Address, Timestamp};
 
 use super::update::is_interactive;
-use super::{FlowTracker, Lookup};
+use super::{Arrival, FlowTracker};
 use crate::file::{Bodies, HashKinds};
 use crate::flow::attached::{AppLayer, Attached, DatagramTalk};
 use crate::flow::expectations::{Expectations, Route};
@@ -207,10 +207,9 @@ impl FlowTracker {
     #[inline]
     pub(super) fn stream(
         &mut self,
-        lookup: &Lookup<'_>,
+        arrival: &Arrival<'_>,
         segment: &Segment<'_>,
         taken: &SegmentOutcome,
-        bytes: &[u8],
         place: u32,
     ) {
         let Some(flow) = self.table.flow_mut(place) else { return };
@@ -220,15 +219,14 @@ impl FlowTracker {
         if flow.contradicted || !is_of_interest {
             return;
         }
-        self.deliver(lookup, segment, taken, bytes, place);
+        self.deliver(arrival, segment, taken, place);
     }
 
     fn deliver(
         &mut self,
-        lookup: &Lookup<'_>,
+        arrival: &Arrival<'_>,
         segment: &Segment<'_>,
         taken: &SegmentOutcome,
-        bytes: &[u8],
         place: u32,
     ) {
         let Some(flow) = self.table.flow_mut(place) else { return };
@@ -255,7 +253,7 @@ impl FlowTracker {
         let endings = &mut self.statistics.holes;
         let urgent = self.talking.urgent;
         let mut around = self.talking.around(context, endings, &mut self.findings);
-        let mut delivery = delivery(lookup, segment, taken, bytes);
+        let mut delivery = delivery(arrival, segment, taken);
         delivery.is_doubtful |= segment.is_damaged;
         if let Some(offset) = segment.urgent_offset()
             && urgent == Urgent::OutOfBand
@@ -359,23 +357,21 @@ impl StreamSegment<'_> {
 /// What a segment brings for the streams of its connection.
 #[inline]
 fn delivery<'a>(
-    lookup: &Lookup<'a>,
+    arrival: &Arrival<'a>,
     segment: &Segment<'_>,
     taken: &SegmentOutcome,
-    bytes: &'a [u8],
 ) -> StreamSegment<'a> {
-    let unit = lookup.unit;
     let len = segment.tcp.payload_len;
     let payload = taken.position.filter(|_| len > 0).map(|position| {
-        let data = unit.payload(bytes);
+        let data = arrival.payload;
         let data = data.get(..len as usize).unwrap_or(data);
         let missing = u64::from(len) - data.len() as u64;
         SegmentPayload { position, data, missing, urgent: None }
     });
     let end = taken.position.filter(|_| segment.tcp.flags.any(TcpFlags::FIN));
     StreamSegment {
-        now: unit.now,
-        time: unit.time,
+        now: arrival.now,
+        time: segment.time,
         from: taken.from,
         payload,
         acknowledged: taken.acknowledged,

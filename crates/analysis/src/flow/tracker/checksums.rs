@@ -74,6 +74,7 @@ impl FlowTracker {
     #[cold]
     fn discard(&mut self, lookup: &Lookup<'_>, checked: Checked, place: u32) {
         let Lookup { unit, side, .. } = *lookup;
+        self.release(place);
         let Some(flow) = self.table.flow_mut(place) else { return };
         let mut change = 0;
         if unit.parent.is_some() || flow.is_tunnelled {

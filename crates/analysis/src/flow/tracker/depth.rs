@@ -39,6 +39,7 @@ impl FlowTracker {
     /// What was found so far is told with the packet at hand. Returns the depth that it has now.
     #[cold]
     pub(super) fn cut(&mut self, place: u32) -> Depth {
+        self.release(place);
         self.hush(place);
         if let Some(flow) = self.table.flow_mut(place) {
             flow.depth.cut(Depth::Tcp);

@@ -4,7 +4,8 @@ use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{TcpFlags, Transport};
 
 use super::findings::report;
-use super::{FINISH_STEPS, FlowTracker, GROUP, LOOK_AHEAD_FROM, packet_key, timer_key};
+use super::look_ahead::GROUP;
+use super::{FINISH_STEPS, FlowTracker, packet_key, timer_key};
 use crate::flow::flow_events::FlowEventKind;
 use crate::flow::report::Knowledge;
 use crate::flow::report::statistics::Ending;
@@ -48,6 +49,8 @@ impl FlowTracker {
                 self.expire(entry.place, deadline, observer);
                 continue;
             }
+            self.release(entry.place);
+            let Some(flow) = self.table.flow_mut(entry.place) else { continue };
             flow.letters.push(b'X');
             let key = packet_key(unit, flow);
             self.end(entry.place, &key, Ending::Evicted, observer);
@@ -92,16 +95,6 @@ impl FlowTracker {
                 }
             }
         }
-    }
-
-    /// Reads what flows have that end, so that the waits for memory overlap.
-    fn touch_whole(&self, places: impl Iterator<Item = u32> + Clone) {
-        if self.table.len() < LOOK_AHEAD_FROM {
-            return;
-        }
-        let flows = places.clone().filter_map(|place| self.table.flow(place));
-        core::hint::black_box(flows.fold(0, |all, flow| all ^ flow.name[2]));
-        self.touch(places);
     }
 
     /// Ends the flows whose deadlines lie at `now` or before, to the nanosecond.
@@ -201,6 +194,7 @@ impl FlowTracker {
         observer: &mut O,
     ) {
         let begun = self.begun;
+        self.release(place);
         let Some(flow) = self.table.flow_mut(place) else { return };
         self.heap_bytes = self.heap_bytes.saturating_sub(flow.heap_bytes());
         flow.unfold(&self.limits);

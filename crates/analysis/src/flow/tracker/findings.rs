@@ -3,12 +3,11 @@
 use netsniff_packet::Timestamp;
 
 use super::{FlowTracker, Lookup, packet_key};
-use crate::flow::Flow;
-use crate::flow::attached::Attached;
 use crate::flow::history::UNKNOWN;
 use crate::flow::report::proto;
 use crate::flow::report::statistics::FlowStatistics;
 use crate::flow::tcp::TcpConnection;
+use crate::flow::{Flow, TransportState};
 use crate::key::Side;
 use crate::key::uid::Uid;
 use crate::log::weird::Weird;
@@ -53,11 +52,13 @@ impl FlowTracker {
             self.statistics.weird(oddity.name);
         }
         let Some(flow) = self.table.flow_mut(place) else { return };
-        let is_new = flow.attached.is_none();
-        let reported = &mut flow.attached.get_or_insert_default().reported[side as usize];
-        let before = reported.heap_bytes();
-        reported.filter(&mut self.weirds);
-        let grown = reported.heap_bytes() - before + if is_new { size_of::<Attached>() } else { 0 };
+        if flow.attached.is_none() && matches!(flow.exchange, TransportState::Held(_)) {
+            // Each is told once; this is noted where there is more of the flow.
+            return;
+        }
+        let before = flow.attached_bytes();
+        flow.attached.get_or_insert_default().reported[side as usize].filter(&mut self.weirds);
+        let grown = flow.attached_bytes() - before;
         self.note_change(grown as isize);
     }
 

@@ -7,6 +7,8 @@ mod contest;
 mod depth;
 mod ending;
 mod findings;
+mod held;
+mod look_ahead;
 mod update;
 
 use netsniff_packet::Timestamp;
@@ -20,7 +22,7 @@ use super::report::statistics::{Ending, FlowStatistics};
 use super::table::FlowTable;
 use super::table::wheel::{self, Armed, Wheel};
 use super::tcp::metrics::series::IntervalRtt;
-use super::tcp::{Claimed, TcpConnection, Unanswered};
+use super::tcp::{Claimed, HeldSyn, TcpConnection, Unanswered};
 use super::{Flow, SentTotals, TransportState, roles};
 use crate::depth::{Depth, FlowDepth};
 use crate::key::{FlowKey, Side, TCP};
@@ -32,12 +34,7 @@ use crate::record::{Observer, Phase, SortKey};
 use crate::unit::DecodedDatagram;
 use crate::weird::Weirds;
 use app_context::AppContext;
-
-/// Packets whose flows are looked for together, so that the waits for memory overlap.
-const GROUP: usize = 64;
-
-/// Below this many flows everything is in the caches, and looking ahead costs more than it gains.
-const LOOK_AHEAD_FROM: usize = 8_192;
+use look_ahead::in_groups;
 
 /// Steps in which the flows that are left at the end are reported, so that their records never
 /// all wait at once.
@@ -84,6 +81,13 @@ pub struct FlowTracker {
     /// The flows that are left once the end has begun, by the step in which they end: the upper
     /// half of their names, and their places.
     remaining: Vec<Vec<(u64, u32)>>,
+}
+
+/// What comes with a segment: engine time, and its payload as far as it was captured.
+#[derive(Clone, Copy)]
+struct Arrival<'a> {
+    now: Timestamp,
+    payload: &'a [u8],
 }
 
 /// A datagram and what its headers tell of its flow.
@@ -187,49 +191,6 @@ impl FlowTracker {
         });
     }
 
-    /// Reads a little of what each look-up will need. The reads do not depend on each other, so
-    /// the processor waits for all of them at once. Returns where each flow may be.
-    #[inline]
-    fn look_ahead(&self, group: &[Option<Lookup<'_>>]) -> [Option<u32>; GROUP] {
-        let mut places = [None; GROUP];
-        if self.table.len() < LOOK_AHEAD_FROM {
-            return places;
-        }
-        let hashes = group.iter().flatten().map(|lookup| lookup.hash);
-        core::hint::black_box(hashes.fold(0, |all, hash| all ^ self.table.touch(hash)));
-        for (lookup, place) in group.iter().zip(&mut places) {
-            *place = lookup.as_ref().and_then(|lookup| self.table.candidate(lookup.hash));
-        }
-        self.touch(places.iter().flatten().copied());
-        places
-    }
-
-    /// Reads every cache line of the flows at some places that a packet may need.
-    #[inline]
-    fn touch(&self, places: impl Iterator<Item = u32> + Clone) {
-        let (mut touched, mut has_more) = (0, false);
-        for flow in places.clone().filter_map(|place| self.table.flow(place)) {
-            touched ^= flow.seen.nanos() ^ flow.sent[1].ip_bytes as i64;
-        }
-        for flow in places.clone().filter_map(|place| self.table.flow(place)) {
-            if let TransportState::Connection(tcp) = &flow.exchange {
-                has_more = true;
-                touched ^= tcp.touch();
-                touched ^= flow.attached.as_ref().map_or(0, |attached| attached.touch());
-            }
-        }
-        if has_more {
-            for flow in places.filter_map(|place| self.table.flow(place)) {
-                if let TransportState::Connection(tcp) = &flow.exchange {
-                    let said =
-                        flow.attached.as_ref().map_or(0, |attached| attached.touch_streams());
-                    touched ^= tcp.touch_metrics() ^ said;
-                }
-            }
-        }
-        core::hint::black_box(touched);
-    }
-
     /// Takes a datagram, whose flow is at `place` unless another is there by now.
     #[inline]
     fn unit<O: Observer>(
@@ -314,6 +275,11 @@ impl FlowTracker {
             return Some(depth);
         }
         let from = usize::from(flow.originator != lookup.side);
+        let other = |held: &HeldSyn| !held.first().is_repeated_by(header);
+        if matches!(&flow.exchange, TransportState::Held(held) if other(held)) {
+            self.release(place);
+        }
+        let flow = self.table.flow(place)?;
         let is_reused = match &flow.exchange {
             TransportState::Connection(tcp) => {
                 self.challenger = tcp.challenger_answered_by(header, from);
@@ -321,7 +287,9 @@ impl FlowTracker {
                 self.challenger.is_some() || tcp.is_reused_by(header, from, is_late)
             }
             TransportState::Opening(first) => first.is_reused_by(header, from),
-            TransportState::Unopened | TransportState::Datagrams(_) => false,
+            TransportState::Unopened | TransportState::Held(_) | TransportState::Datagrams(_) => {
+                false
+            }
         };
         if is_reused {
             self.reuse(place, lookup, header, observer);
@@ -348,7 +316,9 @@ impl FlowTracker {
         self.unanswered = match &flow.exchange {
             TransportState::Opening(first) => vec![Unanswered { first: *first, time: flow.start }],
             TransportState::Connection(tcp) => tcp.unanswered(flow.start),
-            TransportState::Unopened | TransportState::Datagrams(_) => Vec::new(),
+            TransportState::Unopened | TransportState::Held(_) | TransportState::Datagrams(_) => {
+                Vec::new()
+            }
         };
         let weird = match &flow.exchange {
             // It was told when the SYN came.
@@ -459,28 +429,6 @@ impl FlowTracker {
             flow.flip();
         }
     }
-}
-
-/// Hands datagrams that belong to flows to `each`, [`GROUP`] at a time.
-#[inline]
-fn in_groups<'u>(
-    seed: u64,
-    units: impl Iterator<Item = &'u DecodedDatagram>,
-    mut each: impl FnMut(&[Option<Lookup<'u>>]),
-) {
-    let mut group: [Option<Lookup<'u>>; GROUP] = [None; GROUP];
-    let mut len = 0;
-    for unit in units {
-        let Some(ip) = unit.ip() else { continue };
-        let Some((key, side)) = FlowKey::of(ip, &unit.decoded.transport) else { continue };
-        group[len] = Some(Lookup { unit, ip, key, side, hash: key.hash(seed) });
-        len += 1;
-        if len == GROUP {
-            each(&group);
-            len = 0;
-        }
-    }
-    each(&group[..len]);
 }
 
 fn timer_key(deadline: Timestamp, flow: &Flow) -> SortKey {

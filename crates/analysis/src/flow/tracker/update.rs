@@ -3,7 +3,7 @@
 use netsniff_packet::checksum;
 use netsniff_packet::decode::{Tcp, Transport, Udp};
 
-use super::{FlowTracker, Lookup};
+use super::{Arrival, FlowTracker, Lookup};
 use crate::flow::history::History;
 use crate::flow::tcp::{self, Segment, TcpConnection};
 use crate::flow::{Flow, TransportState, roles};
@@ -52,17 +52,39 @@ impl FlowTracker {
         let is_bad = self.verdict == checksum::ChecksumVerdict::Bad;
         let is_damaged = is_bad && flow.has_mostly_good(side);
         let segment = Segment { is_damaged, ..Segment::new(unit.time, from, ip, header) };
-        if let TransportState::Opening(first) = &mut flow.exchange
-            && first.repeat_plain(&segment)
-        {
-            flow.last = unit.time;
-            return false;
+        let arrival = Arrival { now: unit.now, payload: unit.payload(bytes) };
+        match &mut flow.exchange {
+            TransportState::Connection(_) | TransportState::Datagrams(_) => {}
+            TransportState::Opening(first) => {
+                if first.repeat_plain(&segment) {
+                    flow.last = unit.time;
+                    return false;
+                }
+            }
+            TransportState::Held(_) | TransportState::Unopened => {
+                if header.payload_len > 0 && self.hold(&arrival, &segment, place) {
+                    return false;
+                }
+                self.release(place);
+            }
         }
+        self.connection(&arrival, segment, place)
+    }
+
+    /// Takes a segment into its connection. Returns whether its deadline may have come forward.
+    #[inline]
+    pub(super) fn connection(
+        &mut self,
+        arrival: &Arrival<'_>,
+        segment: Segment<'_>,
+        place: u32,
+    ) -> bool {
+        let Some(flow) = self.table.flow(place) else { return false };
         let segment = match flow.tcp() {
             Some(tcp) if tcp.is_undecided() => self.decide(segment, place),
             _ => segment,
         };
-        self.segment(lookup, &segment, bytes, place)
+        self.segment(arrival, &segment, place)
     }
 
     /// Takes a datagram of UDP, which a protocol may know.
@@ -96,13 +118,7 @@ impl FlowTracker {
     }
 
     /// Takes a connection on by a segment. Returns whether its deadline may have come forward.
-    fn segment(
-        &mut self,
-        lookup: &Lookup<'_>,
-        segment: &Segment<'_>,
-        bytes: &[u8],
-        place: u32,
-    ) -> bool {
+    fn segment(&mut self, arrival: &Arrival<'_>, segment: &Segment<'_>, place: u32) -> bool {
         let Some(flow) = self.table.flow_mut(place) else { return false };
         let before = flow.exchange.heap_bytes();
         flow.unfold(&self.limits);
@@ -113,7 +129,7 @@ impl FlowTracker {
             _ => begun.insert(TcpConnection::at(depth.now())),
         };
         let mut context = tcp::connection::SegmentContext {
-            now: lookup.unit.now,
+            now: arrival.now,
             history: History { seen: kinds, letters, grown: 0 },
             last_time: last,
             weirds: &mut self.weirds,
@@ -145,7 +161,7 @@ impl FlowTracker {
             // What comes now may be of others than what was said before.
             self.hush(place);
         }
-        self.stream(lookup, segment, &taken, bytes, place);
+        self.stream(arrival, segment, &taken, place);
         is_hastened
     }
 }
@@ -206,9 +222,10 @@ impl Flow {
 impl TransportState {
     /// Bytes that it holds outside itself.
     #[inline]
-    fn heap_bytes(&self) -> usize {
+    pub(super) fn heap_bytes(&self) -> usize {
         match self {
             Self::Connection(tcp) => size_of::<TcpConnection>() + tcp.heap_bytes(),
+            Self::Held(held) => held.heap_bytes(),
             Self::Datagrams(_) | Self::Unopened | Self::Opening(_) => 0,
         }
     }

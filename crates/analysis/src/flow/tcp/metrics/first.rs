@@ -120,8 +120,10 @@ impl First {
         is_plain
     }
 
+    /// Whether a segment is a SYN with the same numbers and flags.
+    #[must_use]
     #[inline]
-    const fn is_repeated_by(&self, tcp: &Tcp) -> bool {
+    pub const fn is_repeated_by(&self, tcp: &Tcp) -> bool {
         tcp.flags.any(TcpFlags::SYN)
             && tcp.flags.0 & FLAGS == self.flags_and_options & FLAGS
             && tcp.sequence == self.sequence
@@ -176,6 +178,13 @@ impl First {
         tcp.sequence == self.sequence
     }
 
+    /// Whether another one differs in nothing but its identification, and how often it came.
+    #[must_use]
+    pub(in crate::flow::tcp) fn is_like(&self, other: &Self) -> bool {
+        let Self { identification, repeats, duplicates, .. } = *other;
+        Self { identification, repeats, duplicates, ..*self } == *other
+    }
+
     /// Whether another one has its sequence number.
     #[must_use]
     pub const fn is_same(&self, other: &Self) -> bool {
@@ -219,6 +228,7 @@ impl First {
         Replay {
             first: *self,
             begun,
+            ip_bytes: 0,
             tcp: Tcp {
                 source_port: 0,
                 destination_port: 0,
@@ -249,10 +259,27 @@ impl First {
 pub struct Replay {
     first: First,
     begun: Timestamp,
+    ip_bytes: u32,
     tcp: Tcp,
 }
 
 impl Replay {
+    /// The segment with data that was seen whole, in a packet of so many bytes; with this value of its time stamp,
+    /// where it has one, and this identification.
+    #[must_use]
+    pub(in crate::flow::tcp) fn with_data(
+        self,
+        len: u32,
+        ip_bytes: u32,
+        stamp: u32,
+        identification: u16,
+    ) -> Self {
+        let Self { first, begun, mut tcp, .. } = self;
+        (tcp.payload_len, tcp.payload_captured) = (len, len);
+        tcp.options.timestamps = tcp.options.timestamps.map(|(_, echo)| (stamp, echo));
+        Self { first: First { identification, ..first }, begun, ip_bytes, tcp }
+    }
+
     /// The segment as it is taken again.
     #[must_use]
     pub const fn segment(&self) -> Segment<'_> {
@@ -263,7 +290,7 @@ impl Replay {
             ttl: self.first.ttl,
             traffic_class: self.first.traffic_class,
             identification: self.first.identification,
-            ip_bytes: 0,
+            ip_bytes: self.ip_bytes,
             is_damaged: false,
         }
     }
