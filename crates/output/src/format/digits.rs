@@ -11,6 +11,36 @@ pub(super) fn integer(out: &mut Vec<u8>, value: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
+/// The digits of a number below 10^8, the first one in the lowest byte: twice a division of all parts at once
+/// (Paul Khuong, "How to print integers really fast").
+#[inline]
+const fn digits_of(value: u32) -> u64 {
+    let (high, low) = (value / 10_000, value % 10_000);
+    let halves = high as u64 | (low as u64) << 32;
+    let hundreds = ((halves * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    let pairs = hundreds | (halves - 100 * hundreds) << 16;
+    let tens = ((pairs * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | (pairs - 10 * tens) << 8
+}
+
+/// What makes signs of eight digits.
+const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
+
+/// A number below 10^8 with eight digits.
+#[inline]
+pub(super) const fn eight(value: u32) -> [u8; 8] {
+    (digits_of(value) + ZEROS).to_le_bytes()
+}
+
+/// A number below 10^8, and how many digits it has.
+#[inline]
+pub(super) const fn up_to_eight(value: u32) -> ([u8; 8], usize) {
+    let digits = digits_of(value);
+    // The last one stands also where it is 0.
+    let leading = (digits | 1 << 56).trailing_zeros() / 8;
+    (((digits + ZEROS) >> (8 * leading)).to_le_bytes(), 8 - leading as usize)
+}
+
 /// Whole microseconds of a point in time, rounded down.
 ///
 /// Zeek reads files with libpcap in microseconds, which cuts off the nanoseconds.
@@ -84,34 +114,41 @@ fn six_decimals(micros: u32) -> [u8; 7] {
 #[inline]
 pub(super) fn address(out: &mut Vec<u8>, address: Address) {
     match address.to_ip() {
-        IpAddr::V4(v4) => dotted(out, v4.octets()),
+        IpAddr::V4(v4) => append_dotted(out, v4.octets()),
         IpAddr::V6(v6) => colons(out, v6),
     }
 }
 
 /// Appends four numbers with dots between.
-#[inline]
-fn dotted(out: &mut Vec<u8>, octets: [u8; 4]) {
-    let mut text = [0; 15];
-    let mut len = 0;
-    for (index, octet) in octets.into_iter().enumerate() {
-        if index > 0 {
-            text[len] = b'.';
-            len += 1;
-        }
-        if octet >= 100 {
-            text[len] = b'0' + octet / 100;
-            len += 1;
-        }
-        let [tens, ones] = PAIRS[usize::from(octet % 100)];
-        if octet >= 10 {
-            text[len] = tens;
-            len += 1;
-        }
-        text[len] = ones;
-        len += 1;
+fn append_dotted(out: &mut Vec<u8>, octets: [u8; 4]) {
+    let (text, len) = dotted(octets);
+    out.extend_from_slice(text.get(..len).unwrap_or_default());
+}
+
+/// Each number of an IPv4 address with a dot behind it.
+const OCTETS: [[u8; 4]; 256] = {
+    let mut octets = [[0; 4]; 256];
+    let mut value = 0;
+    while value < 256 {
+        let ([a, b, c, ..], len) = up_to_eight(value as u32);
+        octets[value] = [a, b, c, 0];
+        octets[value][len] = b'.';
+        value += 1;
     }
-    out.extend_from_slice(&text[..len]);
+    octets
+};
+
+/// Four numbers with dots between, and how many bytes that takes.
+#[inline]
+pub(super) fn dotted(octets: [u8; 4]) -> ([u8; 16], usize) {
+    let (mut text, mut len) = ([0; 16], 0);
+    for octet in octets {
+        if let Some(free) = text.get_mut(len..).and_then(<[u8]>::first_chunk_mut) {
+            *free = OCTETS[usize::from(octet)];
+        }
+        len += 2 + usize::from(octet >= 10) + usize::from(octet >= 100);
+    }
+    (text, len - 1)
 }
 
 /// Appends an IPv6 address: the first longest run of zeros as `::` (RFC 5952, section 4.2), and an
@@ -131,7 +168,7 @@ fn colons(out: &mut Vec<u8>, address: Ipv6Addr) {
         }
         if index == 6 && start == 0 && len == 6 {
             let [.., a, b, c, d] = address.octets();
-            return dotted(out, [a, b, c, d]);
+            return append_dotted(out, [a, b, c, d]);
         }
         hexadecimal(out, words[index]);
         index += 1;

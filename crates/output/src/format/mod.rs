@@ -6,6 +6,7 @@
 
 pub(crate) mod digits;
 mod json;
+mod line;
 mod msgpack;
 mod tsv;
 

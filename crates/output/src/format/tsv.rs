@@ -7,6 +7,7 @@ use netsniff_console::printable::{Piece, each_piece};
 use netsniff_packet::Timestamp;
 
 use super::digits;
+use super::line::Line;
 use super::{LogEncoder, RowFormat};
 
 /// Zeek's tab-separated format with its default separators, and UTF-8 left as it is, but for signs that are no text.
@@ -23,7 +24,9 @@ impl RowFormat for Tsv {
     #[inline]
     fn columns<R: Record>(record: &R, out: &mut Vec<u8>) {
         let start = out.len();
-        record.visit(&mut Columns { out });
+        let mut columns = Columns { line: Line::new(out) };
+        record.visit(&mut columns);
+        let out = columns.line.settled();
         if out.get(start) == Some(&b'#') {
             // It would look like a header line.
             out.splice(start..=start, *b"\\x23");
@@ -81,19 +84,44 @@ impl LogEncoder for Lines {
 
 /// Appends the values of one record, with tabs between.
 struct Columns<'a> {
-    out: &'a mut Vec<u8>,
+    line: Line<'a>,
 }
 
 impl Visitor for Columns<'_> {
     #[inline(always)]
     fn field(&mut self, index: usize, _: &'static FieldInfo, value: Value<'_>) {
+        let line = &mut self.line;
         if index > 0 {
-            self.out.push(b'\t');
+            if matches!(value, Value::Unset) {
+                return line.put(*b"\t-", 2);
+            }
+            line.put(*b"\t", 1);
         }
         match value {
-            Value::List(elements) => list(self.out, elements),
-            value => scalar(self.out, value, ALONE),
+            Value::Unset => line.put(*b"-", 1),
+            Value::Bool(value) => line.put([if value { b'T' } else { b'F' }], 1),
+            Value::Count(value) => line.number(value),
+            Value::Port(value) => line.number(value.into()),
+            Value::Int(value) => line.signed(value),
+            Value::Time(value) => line.time(value),
+            Value::Seconds(value) => line.seconds(value),
+            Value::Interval(value) => line.interval(value),
+            Value::Addr(value) => line.address(value),
+            Value::Word(value) => line.bytes(value),
+            Value::Str(value) => text(line, value.as_bytes()),
+            Value::Bytes(value) => text(line, value),
+            Value::List(elements) => list(line.settled(), elements),
+            Value::Double(value) => double(line.settled(), value),
         }
+    }
+}
+
+/// Appends text that is no part of a list.
+fn text(line: &mut Line<'_>, bytes: &[u8]) {
+    if is_plain_text(bytes, ALONE) {
+        line.bytes(bytes);
+    } else {
+        string(line.settled(), bytes, ALONE);
     }
 }
 
@@ -163,15 +191,26 @@ const fn is_plain(byte: u8, separator: u8) -> bool {
 /// Appends text, so that it can be told from what the format itself writes.
 #[inline]
 fn string(out: &mut Vec<u8>, bytes: &[u8], separator: u8) {
-    if bytes.len() <= EMPTY.len() && (bytes.is_empty() || bytes == UNSET || bytes == EMPTY) {
-        return reserved(out, bytes);
-    }
-    // Without a way out of the loop, several bytes are looked at by each instruction.
-    if bytes.iter().fold(true, |all, byte| all & is_plain(*byte, separator)) {
+    if is_plain_text(bytes, separator) {
         out.extend_from_slice(bytes);
+    } else if is_reserved(bytes) {
+        reserved(out, bytes);
     } else {
         escaped(out, bytes, separator);
     }
+}
+
+/// Whether text stands for itself.
+#[inline]
+fn is_plain_text(bytes: &[u8], separator: u8) -> bool {
+    // Without a way out of the loop, several bytes are looked at by each instruction.
+    !is_reserved(bytes) && bytes.iter().fold(true, |all, byte| all & is_plain(*byte, separator))
+}
+
+/// Whether text is empty or reads like one of the format's own words.
+#[inline]
+fn is_reserved(bytes: &[u8]) -> bool {
+    bytes.len() <= EMPTY.len() && (bytes.is_empty() || bytes == UNSET || bytes == EMPTY)
 }
 
 /// Appends a string that is empty or reads like one of the format's own words.
