@@ -35,6 +35,7 @@ mod locality;
 pub mod log;
 mod naming;
 pub mod options;
+mod prefetch;
 pub mod protocol;
 pub mod reassembly;
 pub mod record;

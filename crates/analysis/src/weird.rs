@@ -1,5 +1,7 @@
 //! Oddities by name: traffic that is not as it should be is recorded, never refused.
 
+use crate::prefetch::prefetch;
+
 /// Something that is odd about the traffic, by Zeek's name for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Oddity {
@@ -141,11 +143,10 @@ impl Once {
         is_new
     }
 
-    /// Reads the first of them, to have it at hand.
-    #[must_use]
+    /// Asks for the first of them.
     #[inline]
-    pub fn touch(&self) -> i64 {
-        self.0.first().map_or(0, |name| name.len() as i64)
+    pub(crate) fn prefetch(&self) {
+        self.0.iter().take(1).for_each(prefetch);
     }
 
     /// Bytes that it holds outside itself.

@@ -63,21 +63,12 @@ impl DatagramTalk {
 }
 
 impl Attached {
-    /// Reads what leads to all that is said, to have it at hand.
-    #[must_use]
+    /// Asks for what each segment needs of the streams, if there are any, and for what was reported.
     #[inline]
-    pub fn touch(&self) -> i64 {
-        i64::from(matches!(self.talk, AppLayer::Over)) ^ self.reported[1].heap_bytes() as i64
-    }
-
-    /// Reads what each segment needs of the streams, if there are any, and what was reported.
-    #[must_use]
-    #[inline]
-    pub fn touch_streams(&self) -> i64 {
-        let reported = self.reported.iter().fold(0, |all, once| all ^ once.touch());
-        match &self.talk {
-            AppLayer::Streams(streams) => streams.touch() ^ reported,
-            AppLayer::Silence | AppLayer::Datagrams(_) | AppLayer::Over => reported,
+    pub fn prefetch(&self) {
+        self.reported.iter().for_each(Once::prefetch);
+        if let AppLayer::Streams(streams) = &self.talk {
+            streams.prefetch();
         }
     }
 

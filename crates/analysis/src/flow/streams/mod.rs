@@ -7,6 +7,7 @@ use netsniff_packet::Timestamp;
 
 use self::turns::{Missing, Turns};
 use super::tcp::Withdrawn;
+use crate::prefetch::prefetch;
 use crate::protocol::{
     Conversation, Event, Findings, MAX_ODDITIES, ProtocolSet, Role, SessionContext,
 };
@@ -119,13 +120,13 @@ impl Streams {
         Self { directions: Default::default(), turns, conversation, is_flipped: false, counted: 0 }
     }
 
-    /// Reads what each segment needs, to have it at hand.
-    #[must_use]
+    /// Asks for what each segment needs.
     #[inline]
-    pub fn touch(&self) -> i64 {
-        let [low, high] = &self.directions;
-        i64::from(low.is_untouched() ^ high.is_untouched() ^ self.conversation.is_turned())
-            ^ self.counted as i64
+    pub fn prefetch(&self) {
+        self.directions.iter().for_each(prefetch);
+        prefetch(&self.turns);
+        prefetch(&self.conversation);
+        prefetch(&self.counted);
     }
 
     /// What is said in them.

@@ -1,5 +1,7 @@
 //! Which places hold flows with a hash: one cache line for nearly every look-up.
 
+use crate::prefetch::prefetch;
+
 /// Slots that share a cache line of 64 bytes.
 const LINE: usize = 8;
 
@@ -53,11 +55,12 @@ impl Index {
         None
     }
 
-    /// Reads where the search for a hash begins, to have it at hand.
-    #[must_use]
+    /// Asks for where the search for a hash begins.
     #[inline]
-    pub fn touch(&self, hash: u32) -> u64 {
-        self.slot(self.home(hash))
+    pub fn prefetch(&self, hash: u32) {
+        if let Some(line) = self.lines.get(self.home(hash) / LINE) {
+            prefetch(line);
+        }
     }
 
     /// Adds a place, which must not be `u32::MAX`.

@@ -49,11 +49,18 @@ impl FlowTable {
         self.index.find(hash, |_| true)
     }
 
-    /// Reads what a look-up needs before it comes to a flow, to have it at hand.
+    /// Asks for what a look-up needs before it comes to a flow.
+    #[inline]
+    pub fn prefetch(&self, hash: u32) {
+        self.index.prefetch(hash);
+    }
+
+    /// What is at a place, without a look at it: a flow, or what is left of one.
     #[inline]
     #[must_use]
-    pub fn touch(&self, hash: u32) -> u64 {
-        self.index.touch(hash)
+    pub fn at(&self, place: u32) -> Option<&Flow> {
+        let place = place as usize;
+        self.chunks.get(place / CHUNK)?.get(place % CHUNK)
     }
 
     /// The place of the flow with this key.
@@ -74,8 +81,7 @@ impl FlowTable {
     #[inline]
     #[must_use]
     pub fn flow(&self, place: u32) -> Option<&Flow> {
-        let place = place as usize;
-        self.chunks.get(place / CHUNK)?.get(place % CHUNK).filter(|flow| flow.is_alive)
+        self.at(place).filter(|flow| flow.is_alive)
     }
 
     /// The flow at a place, to change it.

@@ -5,6 +5,7 @@ use netsniff_packet::Timestamp;
 use super::metrics::first::{First, Replay};
 use super::observed::Observed;
 use super::segment::Segment;
+use crate::prefetch::prefetch;
 
 /// Data of one SYN that is kept. A segment of Ethernet has at most 1460 bytes, and a client that knows the
 /// server sends no more in its SYN (RFC 7413, 4.2.1).
@@ -103,19 +104,18 @@ impl HeldSyn {
         })
     }
 
-    /// Reads what a repetition needs, to have it at hand.
-    #[must_use]
+    /// Asks for what a repetition needs.
     #[inline]
-    pub const fn touch(&self) -> i64 {
-        self.arrivals.len() as i64
+    pub fn prefetch(&self) {
+        prefetch(&self.first);
+        prefetch(&self.arrivals);
     }
 
-    /// Reads what a repetition needs beside itself, to have it at hand.
-    #[must_use]
+    /// Asks for what a repetition needs beside that.
     #[inline]
-    pub fn touch_copies(&self) -> i64 {
-        let last = self.arrivals.last().map_or(0, |arrival| arrival.time.nanos());
-        last ^ i64::from(self.data.first().copied().unwrap_or_default())
+    pub fn prefetch_copies(&self) {
+        self.data.iter().take(1).for_each(prefetch);
+        self.arrivals.last().into_iter().for_each(prefetch);
     }
 
     /// Bytes that it takes, itself included.

@@ -80,8 +80,8 @@ impl FlowTracker {
         is_due: impl Fn(Timestamp) -> bool,
         observer: &mut O,
     ) {
-        for group in entries.chunks(GROUP) {
-            self.touch_whole(group.iter().map(|entry| entry.place));
+        for (turn, group) in entries.chunks(GROUP).enumerate() {
+            self.table.prefetch_ends(entries, turn, |entry| entry.place);
             for &entry in group {
                 if !self.table.is_current(entry) {
                     continue;
@@ -162,8 +162,8 @@ impl FlowTracker {
         let mut due = core::mem::take(due);
         // Equal halves are all but impossible; rows of equal rank are sorted by the writer.
         due.sort_unstable_by_key(|&(upper, _)| upper);
-        for group in due.chunks(GROUP) {
-            self.touch_whole(group.iter().map(|&(_, place)| place));
+        for (turn, group) in due.chunks(GROUP).enumerate() {
+            self.table.prefetch_ends(&due, turn, |&(_, place)| place);
             for &(_, place) in group {
                 let Some(flow) = self.table.flow(place) else { continue };
                 let uid = flow.uid();

@@ -1,97 +1,200 @@
-//! Reads ahead what a group of packets or ends will need, so that the waits for memory overlap
+//! Asks ahead for what packets and ends will need, so that the waits for memory overlap with the work on others
 //! (`docs/decisions/look-ahead.md`).
 
+use core::iter::Fuse;
+
 use super::{FlowTracker, Lookup};
-use crate::flow::TransportState;
+use crate::depth::Depth;
+use crate::flow::table::FlowTable;
+use crate::flow::{Flow, TransportState};
 use crate::key::FlowKey;
+use crate::prefetch::prefetch;
 use crate::unit::DecodedDatagram;
 
-/// Packets whose flows are looked for together, so that the waits for memory overlap.
-pub(super) const GROUP: usize = 64;
+/// Flows that go through a stage together: as much work lies between two stages as memory takes to answer.
+pub(super) const GROUP: usize = 16;
+
+/// Groups on their way: one in each stage.
+const STAGES: usize = 6;
 
 /// Below this many flows everything is in the caches, and looking ahead costs more than it gains.
 const LOOK_AHEAD_FROM: usize = 8_192;
 
-impl FlowTracker {
-    /// Reads a little of what each look-up will need. The reads do not depend on each other, so
-    /// the processor waits for all of them at once. Returns where each flow may be.
+/// Datagrams on their way to their flows, and where these may be.
+pub(super) struct Group<'u> {
+    lookups: [Option<Lookup<'u>>; GROUP],
+    places: [Option<u32>; GROUP],
+    len: usize,
+}
+
+impl<'u> Group<'u> {
+    const EMPTY: Self = Self { lookups: [None; GROUP], places: [None; GROUP], len: 0 };
+
+    /// The datagrams, and the places of their flows as far as they are known.
     #[inline]
-    pub(super) fn look_ahead(&self, group: &[Option<Lookup<'_>>]) -> [Option<u32>; GROUP] {
-        let mut places = [None; GROUP];
-        if self.table.len() < LOOK_AHEAD_FROM {
-            return places;
-        }
-        let hashes = group.iter().flatten().map(|lookup| lookup.hash);
-        core::hint::black_box(hashes.fold(0, |all, hash| all ^ self.table.touch(hash)));
-        for (lookup, place) in group.iter().zip(&mut places) {
-            *place = lookup.as_ref().and_then(|lookup| self.table.candidate(lookup.hash));
-        }
-        self.touch(places.iter().flatten().copied());
-        places
+    pub(super) fn lookups(&self) -> impl Iterator<Item = (&Lookup<'u>, Option<u32>)> {
+        let all = self.lookups.iter().zip(self.places).take(self.len);
+        all.filter_map(|(lookup, place)| Some((lookup.as_ref()?, place)))
     }
 
-    /// Reads every cache line of the flows at some places that a packet may need.
+    fn places(&self) -> impl Iterator<Item = u32> {
+        self.places.iter().take(self.len).filter_map(|place| *place)
+    }
+
+    /// Takes the next datagrams that belong to flows in place of those that it had.
     #[inline]
-    fn touch(&self, places: impl Iterator<Item = u32> + Clone) {
-        let (mut touched, mut has_more) = (0, false);
-        for flow in places.clone().filter_map(|place| self.table.flow(place)) {
-            touched ^= flow.seen.nanos() ^ flow.sent[1].ip_bytes as i64;
-        }
-        for flow in places.clone().filter_map(|place| self.table.flow(place)) {
-            touched ^= match &flow.exchange {
-                TransportState::Connection(tcp) => {
-                    tcp.touch() ^ flow.attached.as_ref().map_or(0, |attached| attached.touch())
-                }
-                TransportState::Held(held) => held.touch(),
-                _ => continue,
-            };
-            has_more = true;
-        }
-        if has_more {
-            for flow in places.filter_map(|place| self.table.flow(place)) {
-                touched ^= match &flow.exchange {
-                    TransportState::Connection(tcp) => {
-                        let said =
-                            flow.attached.as_ref().map_or(0, |attached| attached.touch_streams());
-                        tcp.touch_metrics() ^ said
-                    }
-                    TransportState::Held(held) => held.touch_copies(),
-                    _ => continue,
-                };
+    fn gather(&mut self, units: &mut impl Iterator<Item = &'u DecodedDatagram>, seed: u64) {
+        self.len = 0;
+        for unit in units {
+            let Some(ip) = unit.ip() else { continue };
+            let Some((key, side)) = FlowKey::of(ip, &unit.decoded.transport) else { continue };
+            let hash = key.hash(seed);
+            self.lookups[self.len] = Some(Lookup { unit, ip, key, side, hash });
+            self.places[self.len] = None;
+            self.len += 1;
+            if self.len == GROUP {
+                return;
             }
         }
-        core::hint::black_box(touched);
-    }
-
-    /// Reads what flows have that end, so that the waits for memory overlap.
-    pub(super) fn touch_whole(&self, places: impl Iterator<Item = u32> + Clone) {
-        if self.table.len() < LOOK_AHEAD_FROM {
-            return;
-        }
-        let flows = places.clone().filter_map(|place| self.table.flow(place));
-        core::hint::black_box(flows.fold(0, |all, flow| all ^ flow.name[2]));
-        self.touch(places);
     }
 }
 
-/// Hands datagrams that belong to flows to `each`, [`GROUP`] at a time.
-#[inline]
-pub(super) fn in_groups<'u>(
-    seed: u64,
-    units: impl Iterator<Item = &'u DecodedDatagram>,
-    mut each: impl FnMut(&[Option<Lookup<'u>>]),
-) {
-    let mut group: [Option<Lookup<'u>>; GROUP] = [None; GROUP];
-    let mut len = 0;
-    for unit in units {
-        let Some(ip) = unit.ip() else { continue };
-        let Some((key, side)) = FlowKey::of(ip, &unit.decoded.transport) else { continue };
-        group[len] = Some(Lookup { unit, ip, key, side, hash: key.hash(seed) });
-        len += 1;
-        if len == GROUP {
-            each(&group);
-            len = 0;
+/// Datagrams in groups, for each of which memory is asked some groups before its turn.
+pub(super) struct LookAhead<'u, I> {
+    units: Fuse<I>,
+    groups: [Group<'u>; STAGES],
+    /// Groups that were gathered, those without a datagram behind the last one included.
+    gathered: usize,
+}
+
+impl<'u, I: Iterator<Item = &'u DecodedDatagram>> LookAhead<'u, I> {
+    pub(super) fn new(units: I) -> Self {
+        Self { units: units.fuse(), groups: [const { Group::EMPTY }; STAGES], gathered: 0 }
+    }
+
+    /// The next group; `None` behind the last.
+    #[inline]
+    pub(super) fn next(&mut self, tracker: &FlowTracker) -> Option<&Group<'u>> {
+        loop {
+            let gathered = self.gathered;
+            let at = |stage: usize| (gathered + STAGES - stage) % STAGES;
+            self.groups[at(0)].gather(&mut self.units, tracker.seed);
+            self.gathered += 1;
+            if tracker.table.len() >= LOOK_AHEAD_FROM {
+                let group = &self.groups[at(0)];
+                for lookup in group.lookups.iter().take(group.len).flatten() {
+                    tracker.table.prefetch(lookup.hash);
+                }
+                self.groups[at(1)].find(&tracker.table);
+                tracker.table.prefetch_transports(self.groups[at(2)].places());
+                tracker.table.prefetch_parts(self.groups[at(3)].places());
+                if tracker.depth == Depth::Protocols {
+                    tracker.table.prefetch_streams(self.groups[at(4)].places());
+                }
+            }
+            let turn = at(STAGES - 1);
+            if self.groups[turn].len > 0 {
+                return Some(&self.groups[turn]);
+            }
+            if gathered >= STAGES - 1 {
+                return None;
+            }
         }
     }
-    each(&group[..len]);
+}
+
+impl Group<'_> {
+    /// Notes where the flows may be, and asks for what every packet needs of them.
+    #[inline]
+    fn find(&mut self, table: &FlowTable) {
+        for (lookup, place) in self.lookups.iter().zip(&mut self.places).take(self.len) {
+            let Some(lookup) = lookup else { continue };
+            *place = table.candidate(lookup.hash);
+            place.and_then(|place| table.at(place)).into_iter().for_each(Flow::prefetch);
+        }
+    }
+}
+
+impl FlowTable {
+    /// Asks for what the flows at some places know above their packets: for the box, and for what leads to others.
+    #[inline]
+    fn prefetch_transports(&self, places: impl Iterator<Item = u32>) {
+        for flow in places.filter_map(|place| self.at(place)) {
+            match &flow.exchange {
+                TransportState::Connection(tcp) => {
+                    tcp.prefetch();
+                    prefetch(&flow.attached);
+                }
+                TransportState::Held(held) => held.prefetch(),
+                _ => {}
+            }
+        }
+    }
+
+    /// Asks for what these lead to.
+    #[inline]
+    fn prefetch_parts(&self, places: impl Iterator<Item = u32>) {
+        for flow in places.filter_map(|place| self.at(place)) {
+            match &flow.exchange {
+                TransportState::Connection(tcp) => {
+                    tcp.prefetch_metrics();
+                    if let Some(attached) = &flow.attached {
+                        prefetch(&attached.talk);
+                        prefetch(&attached.reported);
+                    }
+                }
+                TransportState::Held(held) => held.prefetch_copies(),
+                _ => {}
+            }
+        }
+    }
+
+    /// Asks for what is said in the flows at some places.
+    #[inline]
+    fn prefetch_streams(&self, places: impl Iterator<Item = u32>) {
+        for flow in places.filter_map(|place| self.at(place)) {
+            if let (TransportState::Connection(_), Some(attached)) =
+                (&flow.exchange, &flow.attached)
+            {
+                attached.prefetch();
+            }
+        }
+    }
+}
+
+impl Flow {
+    /// Asks for what every packet needs.
+    #[inline]
+    fn prefetch(&self) {
+        prefetch(&self.key);
+        prefetch(&self.sent);
+    }
+
+    /// Asks for all that its end needs.
+    #[inline]
+    fn prefetch_whole(&self) {
+        self.prefetch();
+        prefetch(&self.attached);
+    }
+}
+
+impl FlowTable {
+    /// Asks for what ends some groups behind the one whose turn it is; `place` tells where a flow is. The first
+    /// groups are asked for together.
+    pub(super) fn prefetch_ends<T>(&self, ends: &[T], turn: usize, place: impl Fn(&T) -> u32) {
+        if self.len() < LOOK_AHEAD_FROM {
+            return;
+        }
+        let ahead = |groups: usize| {
+            let from = if turn == 0 { 0 } else { turn + groups };
+            let to = ((turn + groups + 1) * GROUP).min(ends.len());
+            ends.get(from * GROUP..to).unwrap_or_default().iter().map(&place)
+        };
+        for flow in ahead(4).filter_map(|place| self.at(place)) {
+            flow.prefetch_whole();
+        }
+        self.prefetch_transports(ahead(3));
+        self.prefetch_parts(ahead(2));
+        self.prefetch_streams(ahead(1));
+    }
 }

@@ -34,7 +34,7 @@ use crate::record::{Observer, Phase, SortKey};
 use crate::unit::DecodedDatagram;
 use crate::weird::Weirds;
 use app_context::AppContext;
-use look_ahead::in_groups;
+use look_ahead::LookAhead;
 
 /// Steps in which the flows that are left at the end are reported, so that their records never
 /// all wait at once.
@@ -162,11 +162,12 @@ impl FlowTracker {
     #[must_use]
     pub fn known<'u>(&self, units: impl Iterator<Item = &'u DecodedDatagram>) -> usize {
         let mut known = 0;
-        in_groups(self.seed, units, |group| {
-            self.look_ahead(group);
-            let lookups = group.iter().flatten();
-            known += lookups.filter(|of| self.table.find(of.hash, &of.key).is_some()).count();
-        });
+        let mut ahead = LookAhead::new(units);
+        while let Some(group) = ahead.next(self) {
+            let found =
+                group.lookups().filter(|(of, _)| self.table.find(of.hash, &of.key).is_some());
+            known += found.count();
+        }
         known
     }
 
@@ -181,14 +182,12 @@ impl FlowTracker {
             units.for_each(|unit| self.count_only(unit));
             return;
         }
-        in_groups(self.seed, units, |group| {
-            let places = self.look_ahead(group);
-            for (lookup, place) in group.iter().zip(places) {
-                if let Some(lookup) = lookup {
-                    self.unit(lookup, place, bytes, observer);
-                }
+        let mut ahead = LookAhead::new(units);
+        while let Some(group) = ahead.next(self) {
+            for (lookup, place) in group.lookups() {
+                self.unit(lookup, place, bytes, observer);
             }
-        });
+        }
     }
 
     /// Takes a datagram, whose flow is at `place` unless another is there by now.

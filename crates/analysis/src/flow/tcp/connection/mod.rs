@@ -43,6 +43,7 @@ use super::observed::{Observed, StreamPosition};
 use super::segment::Segment;
 use crate::flow::history::History;
 use crate::limits::Limits;
+use crate::prefetch::prefetch;
 use crate::weird::Weirds;
 
 /// The parts of a flow that a segment changes besides its connection.
@@ -358,21 +359,22 @@ impl TcpConnection {
             + self.hearsay.as_ref().map_or(0, |it| size_of::<Hearsay>() + it.heap_bytes())
     }
 
-    /// Reads every cache line that a segment may need, to have them at hand.
-    #[must_use]
+    /// Asks for every cache line that a segment may need.
     #[inline]
-    pub const fn touch(&self) -> i64 {
+    pub fn prefetch(&self) {
         let [orig, resp] = &self.ends;
-        let ends = orig.last.number ^ orig.fin_position as u32 ^ resp.last.number;
-        let rest = resp.fin_position as u32 ^ self.seen as u32 ^ self.metrics.touch();
-        (ends ^ rest) as i64 ^ self.missed_bytes as i64
+        prefetch(&self.seen);
+        prefetch(&orig.last);
+        prefetch(&orig.fin_position);
+        prefetch(&resp.last);
+        prefetch(&resp.fin_position);
+        prefetch(&self.metrics);
     }
 
-    /// Reads every cache line of its metrics that a segment may need.
-    #[must_use]
+    /// Asks for every cache line of its metrics that a segment may need.
     #[inline]
-    pub fn touch_metrics(&self) -> i64 {
-        self.metrics.touch_full().into()
+    pub fn prefetch_metrics(&self) {
+        self.metrics.prefetch_full();
     }
 
     /// Whether it may be another connection, or begin otherwise, than it was taken for.

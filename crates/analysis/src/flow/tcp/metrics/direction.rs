@@ -13,6 +13,7 @@ use super::rtt::RttStatistics;
 use crate::flow::tcp::losses::{Class, Ledger};
 use crate::flow::tcp::observed::{Observed, elapsed};
 use crate::flow::tcp::sequence::{MAX_WINDOW, delta};
+use crate::prefetch::prefetch;
 
 /// One direction. What a segment in order touches comes first.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -84,10 +85,12 @@ pub struct Direction {
 }
 
 impl Direction {
-    /// Reads the lines that every segment needs, to have them at hand.
+    /// Asks for the lines that every segment needs.
     #[inline]
-    pub(super) const fn touch(&self) -> u32 {
-        self.next ^ self.in_flight ^ self.last_repeat
+    pub(super) fn prefetch(&self) {
+        prefetch(&self.next);
+        prefetch(&self.in_flight);
+        prefetch(&self.last_repeat);
     }
 
     #[inline]

@@ -53,18 +53,12 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Reads what every segment needs, to have it at hand.
+    /// Asks for what every segment needs of the metrics in full.
     #[inline]
-    pub(in crate::flow::tcp) const fn touch(&self) -> u32 {
-        self.full.is_some() as u32
-    }
-
-    /// Reads what every segment needs of the metrics in full, to have it at hand.
-    #[inline]
-    pub(in crate::flow::tcp) fn touch_full(&self) -> u32 {
-        let Some(full) = &self.full else { return 0 };
-        let [low, high] = &full.directions;
-        low.touch() ^ high.touch()
+    pub(in crate::flow::tcp) fn prefetch_full(&self) {
+        if let Some(full) = &self.full {
+            full.directions.iter().for_each(Direction::prefetch);
+        }
     }
 
     /// Takes one segment. Returns the sampling interval that it ends, where `interval` (in
