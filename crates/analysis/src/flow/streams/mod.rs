@@ -173,6 +173,13 @@ impl Streams {
         self.directions[from & 1].has_handed_on(payload.reach())
     }
 
+    /// Whether what one side sent was handed on up to a position, and nothing of either waits.
+    #[must_use]
+    pub const fn is_read_to(&self, from: usize, reach: u64) -> bool {
+        let is_at_rest = !self.is_waiting() && !self.turns.is_disturbed();
+        is_at_rest && self.directions[from & 1].has_handed_on(reach)
+    }
+
     /// Takes a segment: its payload, and what it acknowledges of the other stream.
     #[inline]
     pub fn segment(&mut self, it: &StreamSegment<'_>, around: &mut StreamContext<'_, '_>) {

@@ -11,8 +11,8 @@ use crate::prefetch::prefetch;
 /// server sends no more in its SYN (RFC 7413, 4.2.1).
 const MAX_DATA: usize = 1460;
 
-/// Copies that are kept. Hosts give up after six or seven (RFC 6298, 5; RFC 9293, 3.8.3).
-const MAX_COPIES: usize = 16;
+/// SYNs that are kept. In the seconds before an attempt has failed, hosts repeat theirs two or three times (RFC 6298, 2.1 and 5).
+const MAX_KEPT: usize = 8;
 
 /// A SYN with data, and its repetitions, as they came. Nobody reads the data before there is an answer: as a
 /// host keeps it from its application until the connection stands (RFC 9293, 3.10.7.4). Most flows of a flood
@@ -23,11 +23,13 @@ pub struct HeldSyn {
     ip_bytes: u32,
     /// The data, which all of them have.
     data: Box<[u8]>,
-    arrivals: Vec<Arrival>,
+    arrivals: [Arrival; MAX_KEPT],
+    /// How many of them came.
+    len: u8,
 }
 
 /// What differs from one copy to the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Arrival {
     time: Timestamp,
     /// The value of its time stamp (RFC 7323), where the copies have one.
@@ -51,9 +53,11 @@ impl HeldSyn {
             return None;
         }
         let first = First::of(&Observed::new(segment, segment.from, 0, None));
-        let arrivals = vec![Arrival::of(segment)];
+        let mut arrivals = [Arrival::default(); MAX_KEPT];
+        arrivals[0] = Arrival::of(segment);
+        let ip_bytes = segment.ip_bytes;
         let is_plain = first.is_plain_syn();
-        is_plain.then(|| Self { first, ip_bytes: segment.ip_bytes, data: data.into(), arrivals })
+        is_plain.then(|| Self { first, ip_bytes, data: data.into(), arrivals, len: 1 })
     }
 
     /// Oddity of a SYN with data.
@@ -66,13 +70,14 @@ impl HeldSyn {
     /// there is room.
     #[must_use]
     pub fn repeat(&mut self, segment: &Segment<'_>, data: &[u8]) -> bool {
-        let is_repeated = self.arrivals.len() < MAX_COPIES
-            && is_holdable(segment, data)
+        let Some(free) = self.arrivals.get_mut(usize::from(self.len)) else { return false };
+        let is_repeated = is_holdable(segment, data)
             && segment.ip_bytes == self.ip_bytes
             && *data == *self.data
             && self.first.is_like(&First::of(&Observed::new(segment, segment.from, 0, None)));
         if is_repeated {
-            self.arrivals.push(Arrival::of(segment));
+            *free = Arrival::of(segment);
+            self.len += 1;
         }
         is_repeated
     }
@@ -80,7 +85,7 @@ impl HeldSyn {
     /// How often it was repeated.
     #[must_use]
     pub const fn copies(&self) -> usize {
-        self.arrivals.len() - 1
+        self.len as usize - 1
     }
 
     /// The SYN itself.
@@ -97,7 +102,7 @@ impl HeldSyn {
 
     /// All segments as they came.
     pub fn replays(&self) -> impl Iterator<Item = Replay> {
-        self.arrivals.iter().map(|arrival| {
+        self.arrivals.iter().take(self.len.into()).map(|arrival| {
             let Arrival { time, stamp, identification } = *arrival;
             let len = self.data.len() as u32;
             self.first.replay(time).with_data(len, self.ip_bytes, stamp, identification)
@@ -108,20 +113,20 @@ impl HeldSyn {
     #[inline]
     pub fn prefetch(&self) {
         prefetch(&self.first);
-        prefetch(&self.arrivals);
+        prefetch(&self.arrivals[3]);
+        prefetch(&self.len);
     }
 
-    /// Asks for what a repetition needs beside that.
+    /// Asks for the data, which a repetition is compared with.
     #[inline]
-    pub fn prefetch_copies(&self) {
+    pub fn prefetch_data(&self) {
         self.data.iter().take(1).for_each(prefetch);
-        self.arrivals.last().into_iter().for_each(prefetch);
     }
 
     /// Bytes that it takes, itself included.
     #[must_use]
     pub const fn heap_bytes(&self) -> usize {
-        size_of::<Self>() + self.data.len() + self.arrivals.capacity() * size_of::<Arrival>()
+        size_of::<Self>() + self.data.len()
     }
 }
 
@@ -223,7 +228,7 @@ mod tests {
     #[test]
     fn segments_are_released_as_they_came() {
         for syn in syns() {
-            let came: Vec<(Timestamp, Tcp, u16)> = (0..MAX_COPIES)
+            let came: Vec<(Timestamp, Tcp, u16)> = (0..MAX_KEPT)
                 .map(|copy| {
                     let mut tcp = syn;
                     tcp.options.timestamps =
@@ -235,7 +240,7 @@ mod tests {
                 came.iter().map(|(time, tcp, identification)| segment(*time, tcp, *identification));
             let mut held = HeldSyn::of(&segments.next().unwrap(), DATA).unwrap();
             assert!(segments.all(|segment| held.repeat(&segment, DATA)));
-            assert_eq!(held.copies(), MAX_COPIES - 1);
+            assert_eq!(held.copies(), MAX_KEPT - 1);
             let released: Vec<Replay> = held.replays().collect();
             assert_eq!(released.len(), came.len());
             for (replay, (time, tcp, identification)) in released.iter().zip(&came) {
@@ -251,7 +256,7 @@ mod tests {
             let mut straight = TcpConnection::default();
             let first = take(&mut straight, &segment(BEGUN, &syn, 4));
             assert_eq!(first.0, [HeldSyn::WEIRD]);
-            for copy in 1..MAX_COPIES as i64 {
+            for copy in 1..MAX_KEPT as i64 {
                 let again = segment(BEGUN.offset(copy * 1_000_000_000), &syn, 4 + copy as u16);
                 let said = take(&mut straight, &again);
                 assert_eq!(said, (vec![HeldSyn::WEIRD, HeldSyn::WEIRD_OF_COPY], false));
@@ -293,7 +298,7 @@ mod tests {
         assert!(!held.repeat(&Segment { ttl: 62, ..segment(BEGUN, &plain, 4) }, DATA));
         assert!(!held.repeat(&Segment { ip_bytes: 59, ..segment(BEGUN, &plain, 4) }, DATA));
         assert!(!held.repeat(&Segment { is_damaged: true, ..segment(BEGUN, &plain, 4) }, DATA));
-        for _ in 1..MAX_COPIES {
+        for _ in 1..MAX_KEPT {
             assert!(held.repeat(&whole, DATA));
         }
         assert!(!held.repeat(&whole, DATA), "there is a bound");

@@ -216,7 +216,8 @@ impl FlowTracker {
         // A FIN tells where data ends that may come behind it, and an urgent pointer names a byte of it.
         let tells = segment.tcp.flags.any(TcpFlags::FIN.with(TcpFlags::URG));
         let is_of_interest = flow.spoken || segment.tcp.payload_len > 0 || tells;
-        if flow.contradicted || !is_of_interest {
+        if flow.contradicted || !is_of_interest || arrival.is_same && flow.has_read(segment, taken)
+        {
             return;
         }
         self.deliver(arrival, segment, taken, place);
@@ -324,6 +325,21 @@ impl Flow {
 }
 
 impl Flow {
+    /// Whether a segment adds nothing whose payload is that of the one before: the streams are read to behind it, and wait
+    /// for nothing.
+    #[cold]
+    fn has_read(&self, segment: &Segment<'_>, taken: &SegmentOutcome) -> bool {
+        let is_withdrawn = self.tcp().and_then(TcpConnection::withdrawn).is_some();
+        let reach =
+            taken.position.map(|begin| begin.saturating_add(segment.tcp.payload_len.into()));
+        match (self.attached.as_deref(), reach) {
+            (Some(Attached { talk: AppLayer::Streams(streams), .. }), Some(reach)) => {
+                !taken.is_flipped && !is_withdrawn && streams.is_read_to(taken.from, reach)
+            }
+            _ => false,
+        }
+    }
+
     /// Makes the responder the originator, since what is said shows that it is the client. Returns by how many
     /// bytes the flow has grown.
     #[cold]

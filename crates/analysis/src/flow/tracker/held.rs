@@ -69,9 +69,10 @@ impl FlowTracker {
         self.note_told(&held, place);
         // What is odd about them was told when they came.
         let weirds = core::mem::take(&mut self.weirds);
-        for replay in held.replays() {
+        for (number, replay) in held.replays().enumerate() {
             let segment = replay.segment();
-            let arrival = Arrival { now: segment.time, payload: held.data() };
+            let (now, payload) = (segment.time, held.data());
+            let arrival = Arrival { now, payload, is_same: number > 0 };
             self.connection(&arrival, segment, place);
         }
         self.weirds = weirds;

@@ -143,7 +143,7 @@ impl FlowTable {
                         prefetch(&attached.reported);
                     }
                 }
-                TransportState::Held(held) => held.prefetch_copies(),
+                TransportState::Held(held) => held.prefetch_data(),
                 _ => {}
             }
         }

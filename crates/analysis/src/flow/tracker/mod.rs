@@ -83,11 +83,15 @@ pub struct FlowTracker {
     remaining: Vec<Vec<(u64, u32)>>,
 }
 
-/// What comes with a segment: engine time, and its payload as far as it was captured.
+/// What comes with a segment.
 #[derive(Clone, Copy)]
 struct Arrival<'a> {
+    /// Engine time.
     now: Timestamp,
+    /// The payload as far as it was captured.
     payload: &'a [u8],
+    /// Whether the payload is known to be that of the segment before, at the same position.
+    is_same: bool,
 }
 
 /// A datagram and what its headers tell of its flow.

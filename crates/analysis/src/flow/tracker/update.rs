@@ -52,7 +52,8 @@ impl FlowTracker {
         let is_bad = self.verdict == checksum::ChecksumVerdict::Bad;
         let is_damaged = is_bad && flow.has_mostly_good(side);
         let segment = Segment { is_damaged, ..Segment::new(unit.time, from, ip, header) };
-        let arrival = Arrival { now: unit.now, payload: unit.payload(bytes) };
+        let payload = unit.payload(bytes);
+        let arrival = Arrival { now: unit.now, payload, is_same: false };
         match &mut flow.exchange {
             TransportState::Connection(_) | TransportState::Datagrams(_) => {}
             TransportState::Opening(first) => {
