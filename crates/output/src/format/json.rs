@@ -6,6 +6,7 @@ use netsniff_analysis::record::{Elements, FieldInfo, LogType, Record, Value, Vis
 use netsniff_console::printable::{Piece, each_piece};
 
 use super::digits;
+use super::line::Line;
 use super::{LogEncoder, RowFormat, StreamRow};
 
 /// JSON lines: fields in column order, those not set left out.
@@ -21,8 +22,10 @@ impl RowFormat for Json {
 
     #[inline]
     fn columns<R: Record>(record: &R, out: &mut Vec<u8>) {
-        let first = out.last() == Some(&b'{');
-        record.visit(&mut Members { out, first });
+        let is_first = out.last() == Some(&b'{');
+        let mut members = Members { line: Line::new(out), is_first };
+        record.visit(&mut members);
+        members.line.settled();
     }
 
     #[inline]
@@ -60,8 +63,8 @@ fn stream(log: &LogType, row: &[u8], out: &mut Vec<u8>) {
 
 /// Appends the members of one object, with commas between.
 struct Members<'a> {
-    out: &'a mut Vec<u8>,
-    first: bool,
+    line: Line<'a>,
+    is_first: bool,
 }
 
 impl Visitor for Members<'_> {
@@ -70,17 +73,56 @@ impl Visitor for Members<'_> {
         if matches!(value, Value::Unset) {
             return;
         }
-        if !self.first {
-            self.out.push(b',');
-        }
-        self.first = false;
-        self.out.push(b'"');
-        self.out.extend_from_slice(info.name.as_bytes());
-        self.out.extend_from_slice(b"\":");
+        self.begin(info.name);
+        let line = &mut self.line;
         match value {
-            Value::List(elements) => array(self.out, elements),
-            value => scalar(self.out, value),
+            Value::Count(value) => line.number(value),
+            Value::Port(value) => line.number(value.into()),
+            Value::Int(value) => line.signed(value),
+            Value::Time(value) => line.short_micros(digits::time_micros(value)),
+            Value::Seconds(value) => line.short_micros(digits::whole_micros(value)),
+            Value::Interval(value) => line.short_micros(digits::interval_micros(value)),
+            Value::Bool(true) => line.put(*b"true", 4),
+            Value::Bool(false) => line.put(*b"false", 5),
+            Value::Addr(value) => {
+                line.put(*b"\"", 1);
+                line.address(value);
+                line.put(*b"\"", 1);
+            }
+            Value::Word(value) => quoted(line, value),
+            Value::Str(value) => text(line, value.as_bytes()),
+            Value::Bytes(value) => text(line, value),
+            Value::List(elements) => array(line.settled(), elements),
+            value => scalar(line.settled(), value),
         }
+    }
+}
+
+impl Members<'_> {
+    /// Begins a member with its name.
+    fn begin(&mut self, name: &str) {
+        match core::mem::replace(&mut self.is_first, false) {
+            true => self.line.put(*b"\"", 1),
+            false => self.line.put(*b",\"", 2),
+        }
+        self.line.bytes(name.as_bytes());
+        self.line.put(*b"\":", 2);
+    }
+}
+
+/// Appends text that needs no escapes, with its quotes.
+fn quoted(line: &mut Line<'_>, bytes: &[u8]) {
+    line.put(*b"\"", 1);
+    line.bytes(bytes);
+    line.put(*b"\"", 1);
+}
+
+/// Appends text that is no part of a list, with its quotes.
+fn text(line: &mut Line<'_>, bytes: &[u8]) {
+    if is_plain(bytes) {
+        quoted(line, bytes);
+    } else {
+        string(line.settled(), bytes);
     }
 }
 
@@ -150,11 +192,17 @@ const PLAIN: [bool; 256] = {
     plain
 };
 
+/// Whether all bytes stand for themselves.
+#[inline]
+fn is_plain(bytes: &[u8]) -> bool {
+    bytes.iter().all(|&byte| PLAIN[usize::from(byte)])
+}
+
 /// Appends a string with its quotes.
 #[inline]
 fn string(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
-    if bytes.iter().all(|&byte| PLAIN[usize::from(byte)]) {
+    if is_plain(bytes) {
         out.extend_from_slice(bytes);
     } else {
         escaped(out, bytes);
@@ -205,7 +253,7 @@ fn unprintable(out: &mut Vec<u8>, byte: u8) {
 mod tests {
     use super::*;
 
-    fn text(value: Value<'_>) -> String {
+    fn rendered(value: Value<'_>) -> String {
         let mut out = Vec::new();
         match value {
             Value::List(elements) => array(&mut out, elements),
@@ -227,7 +275,7 @@ mod tests {
             ("\u{9b}\u{202e}".as_bytes(), r#""\\xc2\\x9b\\xe2\\x80\\xae""#),
             ("חדשות".as_bytes(), r#""חדשות""#),
         ] {
-            assert_eq!(text(Value::Bytes(bytes)), expected);
+            assert_eq!(rendered(Value::Bytes(bytes)), expected);
             let parsed: serde_json::Value = serde_json::from_str(expected).unwrap();
             assert!(parsed.is_string());
         }
@@ -245,15 +293,15 @@ mod tests {
             (1.5e-7, "1.5e-7"),
             (f64::INFINITY, "null"),
         ] {
-            assert_eq!(text(Value::Double(value)), expected);
+            assert_eq!(rendered(Value::Double(value)), expected);
         }
     }
 
     #[test]
     fn lists_are_arrays() {
         let list = ["a,b", ""].as_slice();
-        assert_eq!(text(Value::List(&list)), r#"["a,b",""]"#);
+        assert_eq!(rendered(Value::List(&list)), r#"["a,b",""]"#);
         let empty: &[u64] = &[];
-        assert_eq!(text(Value::List(&empty)), "[]");
+        assert_eq!(rendered(Value::List(&empty)), "[]");
     }
 }

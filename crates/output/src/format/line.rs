@@ -97,6 +97,19 @@ impl<'a> Line<'a> {
         self.put([b'.', a, b, c, d, e, f, 0], 7);
     }
 
+    /// Appends microseconds as the shortest decimal number of seconds with at least one decimal.
+    pub(super) fn short_micros(&mut self, micros: i64) {
+        if micros < 0 {
+            self.put(*b"-", 1);
+        }
+        let magnitude = micros.unsigned_abs();
+        self.number(magnitude / 1_000_000);
+        let [_, _, a, b, c, d, e, f] = digits::eight((magnitude % 1_000_000) as u32);
+        let decimals = [a, b, c, d, e, f];
+        let zeros = decimals.iter().rev().take_while(|&&digit| digit == b'0').count();
+        self.put([b'.', a, b, c, d, e, f, 0], 1 + (6 - zeros).max(1));
+    }
+
     /// Appends a point in time.
     #[inline]
     pub(super) fn time(&mut self, time: Timestamp) {
@@ -171,6 +184,13 @@ mod tests {
             let (time, span) = (Timestamp::from_nanos(nanos), Interval::from_nanos(nanos));
             assert_eq!(text(|line| line.time(time)), plain(digits::time_micros(time)));
             assert_eq!(text(|line| line.interval(span)), plain(digits::interval_micros(span)));
+        }
+        for micros in
+            [0, 1, 10, 163_820, 100_000, 999_999, 1_000_000, -1, -1_500_000, i64::MAX, i64::MIN]
+        {
+            let mut out = Vec::new();
+            digits::short_seconds(&mut out, micros);
+            assert_eq!(text(|line| line.short_micros(micros)).into_bytes(), out);
         }
     }
 
