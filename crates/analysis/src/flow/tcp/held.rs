@@ -7,16 +7,16 @@ use super::observed::Observed;
 use super::segment::Segment;
 use crate::prefetch::prefetch;
 
-/// Data of one SYN that is kept. A segment of Ethernet has at most 1460 bytes, and a client that knows the
-/// server sends no more in its SYN (RFC 7413, 4.2.1).
+/// Data of one SYN that is kept. A segment of Ethernet has at most 1460 bytes, and clients send no more than one in
+/// their SYN (RFC 7413).
 const MAX_DATA: usize = 1460;
 
 /// SYNs that are kept. In the seconds before an attempt has failed, hosts repeat theirs two or three times (RFC 6298, 2.1 and 5).
 const MAX_KEPT: usize = 8;
 
-/// A SYN with data, and its repetitions, as they came. Nobody reads the data before there is an answer: as a
-/// host keeps it from its application until the connection stands (RFC 9293, 3.10.7.4). Most flows of a flood
-/// never have an answer, so that they take neither streams nor sessions nor metrics before they end.
+/// A SYN with data, and its repetitions, as they came. Nobody reads the data before there is an answer or the flow
+/// ends: as a host buffers it until the connection stands (RFC 9293, 3.5). Most flows of a flood never have an
+/// answer, so that they take neither streams nor sessions nor metrics while they last.
 #[derive(Debug)]
 pub struct HeldSyn {
     first: First,
