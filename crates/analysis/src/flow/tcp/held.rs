@@ -157,10 +157,10 @@ mod tests {
     use crate::flow::history::{History, Letters};
     use crate::flow::tcp::TcpConnection;
     use crate::flow::tcp::connection::SegmentContext;
+    use crate::flow::tcp::metrics::first::tests::{BEGUN, segment};
     use crate::limits::Limits;
     use crate::weird::Weirds;
 
-    const BEGUN: Timestamp = Timestamp::from_nanos(5_000_000_000);
     const DATA: &[u8] = b"GET / HTTP/1.0\r\n\r\n";
 
     fn syn(flags: TcpFlags, options: TcpOptions) -> Tcp {
@@ -176,19 +176,6 @@ mod tests {
             payload_len: DATA.len() as u32,
             payload_captured: DATA.len() as u32,
             options,
-        }
-    }
-
-    fn segment(time: Timestamp, tcp: &Tcp, identification: u16) -> Segment<'_> {
-        Segment {
-            time,
-            from: 0,
-            tcp,
-            ttl: 61,
-            traffic_class: 2,
-            identification,
-            ip_bytes: 58,
-            is_damaged: false,
         }
     }
 

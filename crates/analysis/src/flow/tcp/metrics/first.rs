@@ -297,7 +297,7 @@ impl Replay {
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::flow::tcp) mod tests {
     use super::*;
     use crate::depth::Depth;
     use crate::flow::history::{History, Letters};
@@ -306,7 +306,7 @@ mod tests {
     use crate::limits::Limits;
     use crate::weird::Weirds;
 
-    const BEGUN: Timestamp = Timestamp::from_nanos(5_000_000_000);
+    pub(in crate::flow::tcp) const BEGUN: Timestamp = Timestamp::from_nanos(5_000_000_000);
 
     fn tcp(flags: TcpFlags, window: u16, options: TcpOptions) -> Tcp {
         Tcp {
@@ -324,7 +324,11 @@ mod tests {
         }
     }
 
-    fn segment(time: Timestamp, tcp: &Tcp, identification: u16) -> Segment<'_> {
+    pub(in crate::flow::tcp) fn segment(
+        time: Timestamp,
+        tcp: &Tcp,
+        identification: u16,
+    ) -> Segment<'_> {
         Segment {
             time,
             from: 0,
