@@ -6,6 +6,11 @@ use netsniff_analysis::record::{Interval, Seconds};
 use netsniff_console::calendar::Date;
 use netsniff_packet::{Address, Timestamp};
 
+#[inline]
+pub(super) fn integer(out: &mut Vec<u8>, value: impl itoa::Integer) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
 /// The digits of a number below 10^8, the first one in the lowest byte: twice a division of all parts at once
 /// (Paul Khuong, "How to print integers really fast").
 #[inline]
@@ -55,6 +60,54 @@ pub(super) fn interval_micros(interval: Interval) -> i64 {
     let nanos = interval.nanos();
     let rest = nanos % 1000;
     nanos / 1000 + i64::from(rest >= 500) - i64::from(rest <= -500)
+}
+
+/// Appends microseconds as seconds with six decimals.
+#[inline]
+pub(super) fn seconds(out: &mut Vec<u8>, micros: i64) {
+    if micros < 0 {
+        out.push(b'-');
+    }
+    let magnitude = micros.unsigned_abs();
+    integer(out, magnitude / 1_000_000);
+    out.extend_from_slice(&six_decimals((magnitude % 1_000_000) as u32));
+}
+
+/// Appends microseconds as the shortest decimal number of seconds with at least one decimal, which
+/// is how JSON writers print the nearest double.
+#[inline]
+pub(super) fn short_seconds(out: &mut Vec<u8>, micros: i64) {
+    if micros < 0 {
+        out.push(b'-');
+    }
+    let magnitude = micros.unsigned_abs();
+    integer(out, magnitude / 1_000_000);
+    let decimals = six_decimals((magnitude % 1_000_000) as u32);
+    let mut len = decimals.len();
+    while len > 2 && decimals[len - 1] == b'0' {
+        len -= 1;
+    }
+    out.extend_from_slice(&decimals[..len]);
+}
+
+/// The numbers below 100 in two digits each.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[0; 2]; 100];
+    let mut value = 0;
+    while value < 100 {
+        pairs[value] = [b'0' + (value / 10) as u8, b'0' + (value % 10) as u8];
+        value += 1;
+    }
+    pairs
+};
+
+/// The decimal point and the digits of a number of microseconds below a million.
+#[inline]
+fn six_decimals(micros: u32) -> [u8; 7] {
+    let [a, b] = PAIRS[(micros / 10_000 % 100) as usize];
+    let [c, d] = PAIRS[(micros / 100 % 100) as usize];
+    let [e, f] = PAIRS[(micros % 100) as usize];
+    [b'.', a, b, c, d, e, f]
 }
 
 /// Appends an address as `inet_ntop` of the GNU C library does.
@@ -169,6 +222,22 @@ mod tests {
         let mut out = Vec::new();
         write(&mut out);
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn seconds_have_six_decimals() {
+        for (micros, expected, short) in [
+            (0, "0.000000", "0.0"),
+            (1, "0.000001", "0.000001"),
+            (-1, "-0.000001", "-0.000001"),
+            (1_329_843_175_736_107, "1329843175.736107", "1329843175.736107"),
+            (-1_500_000, "-1.500000", "-1.5"),
+            (163_820, "0.163820", "0.16382"),
+            (i64::MIN, "-9223372036854.775808", "-9223372036854.775808"),
+        ] {
+            assert_eq!(text(|out| seconds(out, micros)), expected);
+            assert_eq!(text(|out| short_seconds(out, micros)), short);
+        }
     }
 
     #[test]

@@ -74,9 +74,26 @@ impl Visitor for Members<'_> {
             return;
         }
         self.begin(info.name);
+        let line = &mut self.line;
         match value {
-            Value::List(elements) => array(&mut self.line, elements),
-            value => scalar(&mut self.line, value),
+            Value::Count(value) => line.number(value),
+            Value::Port(value) => line.number(value.into()),
+            Value::Int(value) => line.signed(value),
+            Value::Time(value) => line.short_micros(digits::time_micros(value)),
+            Value::Seconds(value) => line.short_micros(digits::whole_micros(value)),
+            Value::Interval(value) => line.short_micros(digits::interval_micros(value)),
+            Value::Bool(true) => line.put(*b"true", 4),
+            Value::Bool(false) => line.put(*b"false", 5),
+            Value::Addr(value) => {
+                line.put(*b"\"", 1);
+                line.address(value);
+                line.put(*b"\"", 1);
+            }
+            Value::Word(value) => quoted(line, value),
+            Value::Str(value) => text(line, value.as_bytes()),
+            Value::Bytes(value) => text(line, value),
+            Value::List(elements) => array(line.settled(), elements),
+            value => scalar(line.settled(), value),
         }
     }
 }
@@ -100,40 +117,53 @@ fn quoted(line: &mut Line<'_>, bytes: &[u8]) {
     line.put(*b"\"", 1);
 }
 
+/// Appends text that is no part of a list, with its quotes.
+fn text(line: &mut Line<'_>, bytes: &[u8]) {
+    if is_plain(bytes) {
+        quoted(line, bytes);
+    } else {
+        string(line.settled(), bytes);
+    }
+}
+
 #[inline(always)]
-fn scalar(line: &mut Line<'_>, value: Value<'_>) {
+fn scalar(out: &mut Vec<u8>, value: Value<'_>) {
     match value {
-        Value::Unset | Value::List(_) => line.put(*b"null", 4),
-        Value::Bool(true) => line.put(*b"true", 4),
-        Value::Bool(false) => line.put(*b"false", 5),
-        Value::Count(value) => line.number(value),
-        Value::Port(value) => line.number(value.into()),
-        Value::Int(value) => line.signed(value),
-        Value::Double(value) => double(line.settled(), value),
-        Value::Time(value) => line.short_seconds(digits::time_micros(value)),
-        Value::Seconds(value) => line.short_seconds(digits::whole_micros(value)),
-        Value::Interval(value) => line.short_seconds(digits::interval_micros(value)),
+        Value::Unset | Value::List(_) => out.extend_from_slice(b"null"),
+        Value::Bool(true) => out.extend_from_slice(b"true"),
+        Value::Bool(false) => out.extend_from_slice(b"false"),
+        Value::Count(value) => digits::integer(out, value),
+        Value::Int(value) => digits::integer(out, value),
+        Value::Double(value) => double(out, value),
+        Value::Time(value) => digits::short_seconds(out, digits::time_micros(value)),
+        Value::Seconds(value) => digits::short_seconds(out, digits::whole_micros(value)),
+        Value::Interval(value) => digits::short_seconds(out, digits::interval_micros(value)),
         Value::Addr(value) => {
-            line.put(*b"\"", 1);
-            line.address(value);
-            line.put(*b"\"", 1);
+            out.push(b'"');
+            digits::address(out, value);
+            out.push(b'"');
         }
-        Value::Word(value) => quoted(line, value),
-        Value::Str(value) => string(line, value.as_bytes()),
-        Value::Bytes(value) => string(line, value),
+        Value::Port(value) => digits::integer(out, value),
+        Value::Word(value) => {
+            out.push(b'"');
+            out.extend_from_slice(value);
+            out.push(b'"');
+        }
+        Value::Str(value) => string(out, value.as_bytes()),
+        Value::Bytes(value) => string(out, value),
     }
 }
 
 /// Appends the values of a set or vector as an array.
-fn array(line: &mut Line<'_>, elements: &dyn Elements) {
-    line.put(*b"[", 1);
+fn array(out: &mut Vec<u8>, elements: &dyn Elements) {
+    out.push(b'[');
     for index in 0..elements.count() {
         if index > 0 {
-            line.put(*b",", 1);
+            out.push(b',');
         }
-        scalar(line, elements.element(index));
+        scalar(out, elements.element(index));
     }
-    line.put(*b"]", 1);
+    out.push(b']');
 }
 
 /// Appends the shortest number that reads back as `value`; `null` for what is no number.
@@ -162,14 +192,22 @@ const PLAIN: [bool; 256] = {
     plain
 };
 
+/// Whether all bytes stand for themselves.
+#[inline]
+fn is_plain(bytes: &[u8]) -> bool {
+    bytes.iter().all(|&byte| PLAIN[usize::from(byte)])
+}
+
 /// Appends a string with its quotes.
-fn string(line: &mut Line<'_>, bytes: &[u8]) {
-    if bytes.iter().all(|&byte| PLAIN[usize::from(byte)]) {
-        return quoted(line, bytes);
+#[inline]
+fn string(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.push(b'"');
+    if is_plain(bytes) {
+        out.extend_from_slice(bytes);
+    } else {
+        escaped(out, bytes);
     }
-    line.put(*b"\"", 1);
-    escaped(line.settled(), bytes);
-    line.put(*b"\"", 1);
+    out.push(b'"');
 }
 
 /// The letter that stands for a control character behind a backslash, where JSON has one (RFC 8259, 7).
@@ -215,14 +253,12 @@ fn unprintable(out: &mut Vec<u8>, byte: u8) {
 mod tests {
     use super::*;
 
-    fn text(value: Value<'_>) -> String {
+    fn rendered(value: Value<'_>) -> String {
         let mut out = Vec::new();
-        let mut line = Line::new(&mut out);
         match value {
-            Value::List(elements) => array(&mut line, elements),
-            value => scalar(&mut line, value),
+            Value::List(elements) => array(&mut out, elements),
+            value => scalar(&mut out, value),
         }
-        line.settled();
         String::from_utf8(out).unwrap()
     }
 
@@ -239,7 +275,7 @@ mod tests {
             ("\u{9b}\u{202e}".as_bytes(), r#""\\xc2\\x9b\\xe2\\x80\\xae""#),
             ("חדשות".as_bytes(), r#""חדשות""#),
         ] {
-            assert_eq!(text(Value::Bytes(bytes)), expected);
+            assert_eq!(rendered(Value::Bytes(bytes)), expected);
             let parsed: serde_json::Value = serde_json::from_str(expected).unwrap();
             assert!(parsed.is_string());
         }
@@ -257,15 +293,15 @@ mod tests {
             (1.5e-7, "1.5e-7"),
             (f64::INFINITY, "null"),
         ] {
-            assert_eq!(text(Value::Double(value)), expected);
+            assert_eq!(rendered(Value::Double(value)), expected);
         }
     }
 
     #[test]
     fn lists_are_arrays() {
         let list = ["a,b", ""].as_slice();
-        assert_eq!(text(Value::List(&list)), r#"["a,b",""]"#);
+        assert_eq!(rendered(Value::List(&list)), r#"["a,b",""]"#);
         let empty: &[u64] = &[];
-        assert_eq!(text(Value::List(&empty)), "[]");
+        assert_eq!(rendered(Value::List(&empty)), "[]");
     }
 }

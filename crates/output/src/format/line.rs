@@ -1,6 +1,7 @@
 //! Text that grows by a few bytes at a time, each of which is stored without a call.
 
-use netsniff_packet::Address;
+use netsniff_analysis::record::{Interval, Seconds};
+use netsniff_packet::{Address, Timestamp};
 
 use super::digits;
 
@@ -69,10 +70,7 @@ impl<'a> Line<'a> {
             return self.put(digits, len);
         }
         if high >= LIMIT {
-            // Of the largest, which are rare, 16 digits stand behind the first ones.
-            self.large_number(high / LIMIT);
-            self.put(digits::eight((high % LIMIT) as u32), 8);
-            return self.put(digits::eight(low), 8);
+            return digits::integer(self.settled(), value);
         }
         let (digits, len) = digits::up_to_eight(high as u32);
         self.put(digits, len);
@@ -88,30 +86,46 @@ impl<'a> Line<'a> {
     }
 
     /// Appends microseconds as seconds with six decimals.
-    pub(super) fn seconds(&mut self, micros: i64) {
-        let [a, b, c, d, e, f] = self.whole_seconds(micros);
-        self.put([b'.', a, b, c, d, e, f, 0], 7);
-    }
-
-    /// Appends microseconds as the shortest decimal number of seconds with at least one decimal, which is how JSON
-    /// writers print the nearest double.
-    pub(super) fn short_seconds(&mut self, micros: i64) {
-        let decimals = self.whole_seconds(micros);
-        let [a, b, c, d, e, f] = decimals;
-        let zeros = decimals.iter().rev().take_while(|&&digit| digit == b'0').count();
-        self.put([b'.', a, b, c, d, e, f, 0], 1 + (6 - zeros).max(1));
-    }
-
-    /// Appends the whole seconds of microseconds, and returns the decimals.
-    #[inline]
-    fn whole_seconds(&mut self, micros: i64) -> [u8; 6] {
+    fn micros(&mut self, micros: i64) {
         if micros < 0 {
             self.put(*b"-", 1);
         }
         let magnitude = micros.unsigned_abs();
         self.number(magnitude / 1_000_000);
         let [_, _, decimals @ ..] = digits::eight((magnitude % 1_000_000) as u32);
-        decimals
+        let [a, b, c, d, e, f] = decimals;
+        self.put([b'.', a, b, c, d, e, f, 0], 7);
+    }
+
+    /// Appends microseconds as the shortest decimal number of seconds with at least one decimal.
+    pub(super) fn short_micros(&mut self, micros: i64) {
+        if micros < 0 {
+            self.put(*b"-", 1);
+        }
+        let magnitude = micros.unsigned_abs();
+        self.number(magnitude / 1_000_000);
+        let [_, _, a, b, c, d, e, f] = digits::eight((magnitude % 1_000_000) as u32);
+        let decimals = [a, b, c, d, e, f];
+        let zeros = decimals.iter().rev().take_while(|&&digit| digit == b'0').count();
+        self.put([b'.', a, b, c, d, e, f, 0], 1 + (6 - zeros).max(1));
+    }
+
+    /// Appends a point in time.
+    #[inline]
+    pub(super) fn time(&mut self, time: Timestamp) {
+        self.micros(digits::time_micros(time));
+    }
+
+    /// Appends a point in time in whole seconds.
+    #[inline]
+    pub(super) fn seconds(&mut self, seconds: Seconds) {
+        self.micros(digits::whole_micros(seconds));
+    }
+
+    /// Appends a span.
+    #[inline]
+    pub(super) fn interval(&mut self, interval: Interval) {
+        self.micros(digits::interval_micros(interval));
     }
 
     /// Appends an address.
@@ -160,18 +174,23 @@ mod tests {
     }
 
     #[test]
-    fn seconds_have_six_decimals() {
-        for (micros, expected, short) in [
-            (0, "0.000000", "0.0"),
-            (1, "0.000001", "0.000001"),
-            (-1, "-0.000001", "-0.000001"),
-            (1_329_843_175_736_107, "1329843175.736107", "1329843175.736107"),
-            (-1_500_000, "-1.500000", "-1.5"),
-            (163_820, "0.163820", "0.16382"),
-            (i64::MIN, "-9223372036854.775808", "-9223372036854.775808"),
-        ] {
-            assert_eq!(text(|line| line.seconds(micros)), expected);
-            assert_eq!(text(|line| line.short_seconds(micros)), short);
+    fn times_are_those_of_the_plain_way() {
+        for nanos in [0, 1, 999, 1_000, -1, -1_000, 1_767_225_600_000_123_456, i64::MAX, i64::MIN] {
+            let plain = |micros| {
+                let mut out = Vec::new();
+                digits::seconds(&mut out, micros);
+                String::from_utf8(out).unwrap()
+            };
+            let (time, span) = (Timestamp::from_nanos(nanos), Interval::from_nanos(nanos));
+            assert_eq!(text(|line| line.time(time)), plain(digits::time_micros(time)));
+            assert_eq!(text(|line| line.interval(span)), plain(digits::interval_micros(span)));
+        }
+        for micros in
+            [0, 1, 10, 163_820, 100_000, 999_999, 1_000_000, -1, -1_500_000, i64::MAX, i64::MIN]
+        {
+            let mut out = Vec::new();
+            digits::short_seconds(&mut out, micros);
+            assert_eq!(text(|line| line.short_micros(micros)).into_bytes(), out);
         }
     }
 

@@ -98,42 +98,63 @@ impl Visitor for Columns<'_> {
             line.put(*b"\t", 1);
         }
         match value {
-            Value::List(elements) => list(line, elements),
-            value => scalar(line, value, ALONE),
+            Value::Unset => line.put(*b"-", 1),
+            Value::Bool(value) => line.put([if value { b'T' } else { b'F' }], 1),
+            Value::Count(value) => line.number(value),
+            Value::Port(value) => line.number(value.into()),
+            Value::Int(value) => line.signed(value),
+            Value::Time(value) => line.time(value),
+            Value::Seconds(value) => line.seconds(value),
+            Value::Interval(value) => line.interval(value),
+            Value::Addr(value) => line.address(value),
+            Value::Word(value) => line.bytes(value),
+            Value::Str(value) => text(line, value.as_bytes()),
+            Value::Bytes(value) => text(line, value),
+            Value::List(elements) => list(line.settled(), elements),
+            Value::Double(value) => double(line.settled(), value),
         }
+    }
+}
+
+/// Appends text that is no part of a list.
+fn text(line: &mut Line<'_>, bytes: &[u8]) {
+    if is_plain_text(bytes, ALONE) {
+        line.bytes(bytes);
+    } else {
+        string(line.settled(), bytes, ALONE);
     }
 }
 
 /// Appends one value; `separator` would part it.
 #[inline(always)]
-fn scalar(line: &mut Line<'_>, value: Value<'_>, separator: u8) {
+fn scalar(out: &mut Vec<u8>, value: Value<'_>, separator: u8) {
     match value {
-        Value::Unset | Value::List(_) => line.put(*b"-", 1),
-        Value::Bool(value) => line.put([if value { b'T' } else { b'F' }], 1),
-        Value::Count(value) => line.number(value),
-        Value::Port(value) => line.number(value.into()),
-        Value::Int(value) => line.signed(value),
-        Value::Double(value) => double(line.settled(), value),
-        Value::Time(value) => line.seconds(digits::time_micros(value)),
-        Value::Seconds(value) => line.seconds(digits::whole_micros(value)),
-        Value::Interval(value) => line.seconds(digits::interval_micros(value)),
-        Value::Addr(value) => line.address(value),
-        Value::Word(value) => line.bytes(value),
-        Value::Str(value) => string(line, value.as_bytes(), separator),
-        Value::Bytes(value) => string(line, value, separator),
+        Value::Unset | Value::List(_) => out.extend_from_slice(UNSET),
+        Value::Bool(value) => out.push(if value { b'T' } else { b'F' }),
+        Value::Count(value) => digits::integer(out, value),
+        Value::Int(value) => digits::integer(out, value),
+        Value::Double(value) => double(out, value),
+        Value::Time(value) => digits::seconds(out, digits::time_micros(value)),
+        Value::Seconds(value) => digits::seconds(out, digits::whole_micros(value)),
+        Value::Interval(value) => digits::seconds(out, digits::interval_micros(value)),
+        Value::Addr(value) => digits::address(out, value),
+        Value::Port(value) => digits::integer(out, value),
+        Value::Word(value) => out.extend_from_slice(value),
+        Value::Str(value) => string(out, value.as_bytes(), separator),
+        Value::Bytes(value) => string(out, value, separator),
     }
 }
 
 /// Appends the values of a set or vector with commas between.
-fn list(line: &mut Line<'_>, elements: &dyn Elements) {
+fn list(out: &mut Vec<u8>, elements: &dyn Elements) {
     if elements.count() == 0 {
-        return line.bytes(EMPTY);
+        return out.extend_from_slice(EMPTY);
     }
     for index in 0..elements.count() {
         if index > 0 {
-            line.put(*b",", 1);
+            out.push(b',');
         }
-        scalar(line, elements.element(index), IN_LIST);
+        scalar(out, elements.element(index), IN_LIST);
     }
 }
 
@@ -168,13 +189,14 @@ const fn is_plain(byte: u8, separator: u8) -> bool {
 }
 
 /// Appends text, so that it can be told from what the format itself writes.
-fn string(line: &mut Line<'_>, bytes: &[u8], separator: u8) {
+#[inline]
+fn string(out: &mut Vec<u8>, bytes: &[u8], separator: u8) {
     if is_plain_text(bytes, separator) {
-        line.bytes(bytes);
+        out.extend_from_slice(bytes);
     } else if is_reserved(bytes) {
-        reserved(line.settled(), bytes);
+        reserved(out, bytes);
     } else {
-        escaped(line.settled(), bytes, separator);
+        escaped(out, bytes, separator);
     }
 }
 
@@ -235,12 +257,10 @@ mod tests {
 
     fn text(value: Value<'_>) -> String {
         let mut out = Vec::new();
-        let mut line = Line::new(&mut out);
         match value {
-            Value::List(elements) => list(&mut line, elements),
-            value => scalar(&mut line, value, ALONE),
+            Value::List(elements) => list(&mut out, elements),
+            value => scalar(&mut out, value, ALONE),
         }
-        line.settled();
         String::from_utf8(out).unwrap()
     }
 
