@@ -89,6 +89,7 @@ impl Batch {
 
     /// The packet that `record` describes; empty where the record does not fit this batch.
     #[must_use]
+    #[inline]
     pub fn packet(&self, record: &PacketRecord) -> Packet<'_> {
         Packet {
             timestamp: record.timestamp,

@@ -74,14 +74,16 @@ impl DecodeStage {
             self.take_held(Some(first.timestamp), own, intake, observer, &mut hand_on);
         }
         let mut losses = batch.losses.iter().peekable();
+        let mut next_loss = losses.peek().map_or(u32::MAX, |(before, _)| *before);
         let mut at = 0;
         for records in batch.packets.chunks(self.round) {
             for record in records {
-                while let Some((_, loss)) = losses.next_if(|(before, _)| *before <= at) {
-                    self.loss(loss, observer);
+                while next_loss <= at {
+                    losses.next().into_iter().for_each(|(_, loss)| self.loss(loss, observer));
+                    next_loss = losses.peek().map_or(u32::MAX, |(before, _)| *before);
                 }
                 at += 1;
-                let next = batch.packets.get(at as usize);
+                let next = || batch.packets.get(at as usize);
                 self.packet_of(batch, record, next, intake, observer);
             }
             hand_on(self, batch, observer);
@@ -100,11 +102,11 @@ impl DecodeStage {
     }
 
     #[inline]
-    fn packet_of<I: Intake, O: Observer>(
+    fn packet_of<'b, I: Intake, O: Observer>(
         &mut self,
-        batch: &Batch,
+        batch: &'b Batch,
         record: &PacketRecord,
-        next: Option<&PacketRecord>,
+        next: impl FnOnce() -> Option<&'b PacketRecord>,
         intake: &mut I,
         observer: &mut O,
     ) {
@@ -114,7 +116,7 @@ impl DecodeStage {
             return;
         }
         if self.ingress.is_ahead(packet.timestamp) {
-            match next {
+            match next() {
                 Some(next) => self.ingress.foresee(Some(next.timestamp)),
                 None if self.held.push(&packet) => return,
                 None => self.ingress.foresee(None),

@@ -12,7 +12,6 @@ use netsniff_packet::decode::{self, Decoded, Transport, TunnelPorts, tunnel};
 use netsniff_packet::{Loss, Packet, Timestamp};
 
 use crate::depth::Depth;
-use crate::key::FlowKey;
 use crate::key::uid::Uid;
 use crate::limits::Limits;
 use crate::log::Gaps;
@@ -154,10 +153,11 @@ impl Ingress {
             units.note_hole(self.now(), HoleKind::Begin);
         }
         let unit = units.spare();
-        decode::packet_into(packet.link_type, packet.data, packet.wire_len, &mut unit.decoded);
-        let pair = unit.ip().map_or(0, |ip| FlowKey::pair(ip.source, ip.destination));
+        let is_straight =
+            decode::packet_into(packet.link_type, packet.data, packet.wire_len, &mut unit.decoded);
+        let pair = unit.ip().map_or_else(Default::default, |ip| [ip.source, ip.destination]);
         self.tie = self.ties.number(self.now(), pair);
-        if self.is_plain(&unit.decoded, packet.data)
+        if self.is_plain(&unit.decoded, is_straight, packet.data)
             && let header = self.checksums.judge_header(&unit.decoded, packet.data)
             && !self.checksums.discards(header)
         {
@@ -174,7 +174,7 @@ impl Ingress {
             unit.is_packet = true;
             self.statistics.ip_checksums.count(header);
             let (layers, now) = (unit.decoded.layers, self.clock.now());
-            self.statistics.packet(packet, time, layers, Fate::Passed, now);
+            self.statistics.passed(packet, time, layers, now);
             units.commit();
             return None;
         }
@@ -257,8 +257,8 @@ impl Ingress {
     /// Whether a packet is one datagram and nothing more: no oddity, no fragment, no tunnel, and no
     /// datagram of a flow that carries tunnels.
     #[inline]
-    fn is_plain(&self, decoded: &Decoded, data: &[u8]) -> bool {
-        if decoded.stop.is_some() || !decoded.oddities.is_empty() {
+    fn is_plain(&self, decoded: &Decoded, is_straight: bool, data: &[u8]) -> bool {
+        if !is_straight && (decoded.stop.is_some() || !decoded.oddities.is_empty()) {
             return false;
         }
         match &decoded.transport {

@@ -120,7 +120,7 @@ pub(super) enum ReportedBy {
 impl PacketStatistics {
     /// Counts a packet, which came at `time` as far as that is known. Returns whether its headers were read
     /// to the end.
-    #[inline]
+    #[inline(never)]
     pub(super) fn packet(
         &mut self,
         packet: &Packet<'_>,
@@ -129,11 +129,6 @@ impl PacketStatistics {
         fate: Fate,
         now: Timestamp,
     ) -> bool {
-        let bytes = u64::from(packet.wire_len);
-        self.total.packets += 1;
-        self.total.bytes += bytes;
-        self.captured_bytes += packet.data.len() as u64;
-        self.cut += u64::from(packet.is_cut());
         let mut is_decoded = false;
         if matches!(fate, Fate::Stopped(_)) {
             self.stopped += 1;
@@ -143,15 +138,37 @@ impl PacketStatistics {
             self.unknown += 1;
         } else if layers == Layers::default() && !decode::supported(packet.link_type) {
             let count = self.unsupported.entry(packet.link_type).or_default();
-            count.packets += 1;
-            count.bytes += bytes;
+            count.add(Count { packets: 1, bytes: packet.wire_len.into() });
         } else {
             self.decoded += 1;
             is_decoded = true;
         }
+        self.note(packet, time, layers, now);
+        is_decoded
+    }
+
+    /// As [`Self::packet`], for one of a link type that is supported, and whose headers were read to the end.
+    #[inline(always)]
+    pub(super) fn passed(
+        &mut self,
+        packet: &Packet<'_>,
+        time: Timestamp,
+        layers: Layers,
+        now: Timestamp,
+    ) {
+        self.decoded += 1;
+        self.note(packet, time, layers, now);
+    }
+
+    /// Notes what does not depend on how far a packet went.
+    #[inline(always)]
+    fn note(&mut self, packet: &Packet<'_>, time: Timestamp, layers: Layers, now: Timestamp) {
+        let bytes = u64::from(packet.wire_len);
+        self.total.add(Count { packets: 1, bytes });
+        self.captured_bytes += packet.data.len() as u64;
+        self.cut += u64::from(packet.is_cut());
         self.note_time(time, now);
         self.note_layers(layers, bytes);
-        is_decoded
     }
 
     /// Notes the depth of a packet that was read to the end and belongs to no flow, and what tells of it.

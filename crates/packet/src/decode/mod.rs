@@ -12,6 +12,7 @@ mod layer;
 mod link;
 mod network;
 mod ports;
+mod straight;
 mod tag;
 mod transport;
 pub mod tunnel;

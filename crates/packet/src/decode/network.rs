@@ -68,14 +68,35 @@ fn ipv4(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) {
         return;
     }
     let word = view.fragment_word();
-    let above = above(frame, offset + header_len, total_len - header_len);
+    let above = Extent::within(frame.from(offset), offset, header_len, total_len);
+    let is_fragment = word & 0x3fff != 0;
     decoded.ip = Some(Ip {
+        fragment: is_fragment.then(|| Fragment {
+            offset: u32::from(view.fragment_offset()),
+            more: view.more_fragments(),
+        }),
+        ..ipv4_value(view, offset, total_len, above)
+    });
+    if total_len > frame.wire_from(offset) {
+        decoded.layers = layers;
+        decoded.stop = Some(overlong(frame, Layer::Ipv4, offset, total_len));
+    } else if is_fragment {
+        decoded.layers = layers.with(Layer::Fragment);
+    } else {
+        transport::decode(decoded, frame, layers, view.protocol(), above);
+    }
+}
+
+/// A header of IPv4 at `offset`, of a datagram that is whole.
+#[inline(always)]
+pub(super) fn ipv4_value(view: Ipv4View<'_>, offset: usize, total_len: usize, above: Extent) -> Ip {
+    Ip {
         source: Address::from_v4(view.source()),
         destination: Address::from_v4(view.destination()),
         protocol: view.protocol(),
         ttl: view.ttl(),
         traffic_class: view.traffic_class(),
-        dont_fragment: word & 0x4000 != 0,
+        dont_fragment: view.dont_fragment(),
         identification: u32::from(view.identification()),
         flow_label: 0,
         total_len: total_len as u32,
@@ -83,25 +104,29 @@ fn ipv4(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) {
         payload_offset: above.offset as u32,
         payload_len: above.len as u32,
         payload_captured: above.captured as u32,
-        fragment: (word & 0x3fff != 0).then(|| Fragment {
-            offset: u32::from(view.fragment_offset()),
-            more: word & 0x2000 != 0,
-        }),
-    });
-    if total_len > frame.wire_from(offset) {
-        decoded.layers = layers;
-        decoded.stop = Some(overlong(frame, Layer::Ipv4, offset, total_len));
-    } else if word & 0x3fff != 0 {
-        decoded.layers = layers.with(Layer::Fragment);
-    } else {
-        transport::decode(decoded, frame, layers, view.protocol(), above);
+        fragment: None,
     }
 }
 
-/// The `len` bytes from `offset` on.
-#[inline]
-fn above(frame: Frame<'_>, offset: usize, len: usize) -> Extent {
-    Extent { offset, len, captured: frame.from(offset).len().min(len) }
+/// A header of IPv6 at `offset`, without what follows it.
+#[inline(always)]
+pub(super) fn ipv6_value(view: Ipv6View<'_>, offset: usize, total_len: usize, above: Extent) -> Ip {
+    Ip {
+        source: Address::from_v6(view.source()),
+        destination: Address::from_v6(view.destination()),
+        protocol: view.next_header(),
+        ttl: view.hop_limit(),
+        traffic_class: view.traffic_class(),
+        dont_fragment: false,
+        identification: 0,
+        flow_label: view.flow_label(),
+        total_len: total_len as u32,
+        offset: offset as u32,
+        payload_offset: above.offset as u32,
+        payload_len: above.len as u32,
+        payload_captured: above.captured as u32,
+        fragment: None,
+    }
 }
 
 #[cold]
@@ -138,23 +163,8 @@ fn ipv6(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) {
         // Segmentation offload and jumbograms (RFC 2675) leave the field empty.
         total_len = total_len.max(frame.wire_from(offset));
     }
-    let above = above(frame, offset + Ipv6View::LEN, total_len - Ipv6View::LEN);
-    decoded.ip = Some(Ip {
-        source: Address::from_v6(view.source()),
-        destination: Address::from_v6(view.destination()),
-        protocol: next_header,
-        ttl: view.hop_limit(),
-        traffic_class: view.traffic_class(),
-        dont_fragment: false,
-        identification: 0,
-        flow_label: view.flow_label(),
-        total_len: total_len as u32,
-        offset: offset as u32,
-        payload_offset: above.offset as u32,
-        payload_len: above.len as u32,
-        payload_captured: above.captured as u32,
-        fragment: None,
-    });
+    let above = Extent::within(frame.from(offset), offset, Ipv6View::LEN, total_len);
+    decoded.ip = Some(ipv6_value(view, offset, total_len, above));
     if total_len > frame.wire_from(offset) {
         decoded.layers = layers;
         decoded.stop = Some(overlong(frame, Layer::Ipv6, offset, total_len));

@@ -46,7 +46,7 @@ impl Extent {
 
     /// What is above a header of `len` bytes.
     #[inline]
-    const fn above(&self, len: usize) -> Self {
+    pub(super) const fn above(&self, len: usize) -> Self {
         Self {
             offset: self.offset + len,
             len: self.len.saturating_sub(len),
@@ -92,7 +92,13 @@ fn tcp(decoded: &mut Decoded, frame: Frame<'_>, payload: Extent) {
         decoded.transport = Transport::Tcp(tcp);
         return;
     };
-    let above = payload.above(header_len);
+    whole_tcp(decoded, view, options, payload);
+}
+
+/// Takes a header that is there with all of its options, at the begin of an IP payload.
+#[inline(always)]
+pub(super) fn whole_tcp(decoded: &mut Decoded, view: TcpView<'_>, options: &[u8], payload: Extent) {
+    let above = payload.above(TcpView::LEN + options.len());
     // The result is written once, into its place: copying what was just written in smaller pieces
     // would stall on every packet.
     let known = timestamps_only(options);
@@ -105,7 +111,7 @@ fn tcp(decoded: &mut Decoded, frame: Frame<'_>, payload: Extent) {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn tcp_value(view: TcpView<'_>, above: Extent, timestamps: Option<(u32, u32)>) -> Tcp {
     Tcp {
         source_port: view.source_port(),
@@ -133,7 +139,7 @@ fn tcp_value(view: TcpView<'_>, above: Extent, timestamps: Option<(u32, u32)>) -
 }
 
 /// Most segments carry nothing, or two no-operations and timestamps: the latter.
-#[inline]
+#[inline(always)]
 fn timestamps_only(bytes: &[u8]) -> Option<(u32, u32)> {
     let [1, 1, 8, 10, a, b, c, d, e, f, g, h] = *bytes else { return None };
     Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])))
@@ -177,8 +183,14 @@ fn udp(decoded: &mut Decoded, frame: Frame<'_>, payload: Extent) {
         decoded.stop = Some(payload.short(Layer::Udp, UdpView::LEN));
         return;
     };
+    decoded.transport = Transport::Udp(udp_value(view, payload));
+}
+
+/// The header of UDP at the begin of an IP payload.
+#[inline(always)]
+pub(super) fn udp_value(view: UdpView<'_>, payload: Extent) -> Udp {
     let above = payload.above(UdpView::LEN);
-    decoded.transport = Transport::Udp(Udp {
+    Udp {
         source_port: view.source_port(),
         destination_port: view.destination_port(),
         len: match view.datagram_len() {
@@ -189,7 +201,7 @@ fn udp(decoded: &mut Decoded, frame: Frame<'_>, payload: Extent) {
         payload_offset: above.offset as u32,
         payload_len: above.len as u32,
         payload_captured: above.captured as u32,
-    });
+    }
 }
 
 #[inline(never)]

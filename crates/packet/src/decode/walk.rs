@@ -1,8 +1,9 @@
 //! The ways into a walk: a whole packet, a header inside a tunnel, a reassembled datagram.
 
-use super::{Decoded, Ip, Layer, Layers, Stop, Transport, link, network, transport as upper};
+use super::{
+    Decoded, Ip, Layer, Layers, Stop, Transport, link, network, straight, transport as upper,
+};
 use crate::LinkType;
-use crate::wire::ethernet::{EthernetView, ethertype};
 
 /// The bytes that a walk is over. Offsets are relative to the first of them.
 #[derive(Clone, Copy)]
@@ -76,6 +77,19 @@ pub(super) struct Extent {
     pub(super) captured: usize,
 }
 
+impl Extent {
+    /// What follows a header of `header_len` bytes at `offset` in a datagram of `total_len` bytes, of which `data` was
+    /// captured.
+    #[inline(always)]
+    pub(super) fn within(data: &[u8], offset: usize, header_len: usize, total_len: usize) -> Self {
+        Self {
+            offset: offset + header_len,
+            len: total_len - header_len,
+            captured: data.len().min(total_len) - header_len,
+        }
+    }
+}
+
 /// Whether packets of a link type can be decoded.
 #[must_use]
 pub const fn supported(link_type: LinkType) -> bool {
@@ -96,20 +110,28 @@ pub fn packet(link_type: LinkType, data: &[u8], wire_len: u32) -> Decoded {
 
 /// As [`packet`], into a value that is used again and again, which saves copying it.
 ///
-/// What `decoded` held before does not matter.
+/// What `decoded` held before does not matter. Returns whether the packet is one whole datagram of TCP or UDP with
+/// nothing odd about it; others may be so too.
 #[inline]
-pub fn packet_into(link_type: LinkType, data: &[u8], wire_len: u32, decoded: &mut Decoded) {
-    decoded.clear();
+pub fn packet_into(link_type: LinkType, data: &[u8], wire_len: u32, decoded: &mut Decoded) -> bool {
     let frame = Frame::new(data, wire_len);
-    if link_type == LinkType::ETHERNET
-        && let Some(view) = EthernetView::parse(data)
-        && matches!(view.ethertype(), ethertype::IPV4 | ethertype::IPV6)
-    {
-        decoded.layers.insert(Layer::Ethernet);
-        network::ip(decoded, frame, EthernetView::LEN);
-    } else {
-        link::walk(decoded, frame, link_type);
+    if link_type == LinkType::ETHERNET && straight::decode(decoded, frame) {
+        #[cfg(debug_assertions)]
+        {
+            let mut walked = Decoded::default();
+            link::walk(&mut walked, frame, link_type);
+            assert_eq!(*decoded, walked, "the straight way leads elsewhere");
+        }
+        return true;
     }
+    walk(link_type, frame, decoded);
+    false
+}
+
+#[inline(never)]
+fn walk(link_type: LinkType, frame: Frame<'_>, decoded: &mut Decoded) {
+    decoded.clear();
+    link::walk(decoded, frame, link_type);
 }
 
 /// As [`packet`], and tells each step through the link layer before it is taken.
@@ -209,6 +231,7 @@ pub fn reassembled(ip: &Ip, payload: &[u8]) -> Decoded {
 mod tests {
     use super::*;
     use crate::decode::TcpFlags;
+    use crate::wire::ethernet::ethertype;
     use crate::wire::ipv4::{Ipv4Header, protocol};
     use crate::wire::tcp::TcpHeader;
     use crate::wire::vlan::VlanTag;
