@@ -117,7 +117,8 @@ impl Classic {
         let mut rest = data;
         let mut needed = HEADER_LEN;
         while let Some((header, body)) = rest.split_first_chunk::<HEADER_LEN>() {
-            let [seconds, fraction, mut captured_len, mut wire_len] = words::<BIG_ENDIAN>(header);
+            let Some(numbers) = header.first_chunk() else { break };
+            let [seconds, fraction, mut captured_len, mut wire_len] = words::<BIG_ENDIAN>(numbers);
             let at = data.len() - rest.len();
             if usual_limit.is_none_or(|limit| captured_len > wire_len.min(limit)) {
                 match self.odd_lengths(captured_len, wire_len, at, sink) {
@@ -175,12 +176,12 @@ impl Classic {
 /// The first four numbers of a record header: seconds, fraction, captured length, length on the
 /// wire.
 #[inline(always)]
-fn words<const BIG_ENDIAN: bool>(header: &[u8]) -> [u32; 4] {
-    let mut words = [0; 4];
-    for (word, bytes) in words.iter_mut().zip(header.as_chunks::<4>().0) {
-        *word = if BIG_ENDIAN { u32::from_be_bytes(*bytes) } else { u32::from_le_bytes(*bytes) };
-    }
-    words
+fn words<const BIG_ENDIAN: bool>(header: &[u8; 16]) -> [u32; 4] {
+    let [a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3, d0, d1, d2, d3] = *header;
+    let word = |bytes| {
+        if BIG_ENDIAN { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+    };
+    [word([a0, a1, a2, a3]), word([b0, b1, b2, b3]), word([c0, c1, c2, c3]), word([d0, d1, d2, d3])]
 }
 
 /// The LINKTYPE of a number in a file. Some BSDs wrote their own number of raw IP.

@@ -21,38 +21,28 @@ const STAGES: usize = 6;
 const LOOK_AHEAD_FROM: usize = 8_192;
 
 /// Datagrams on their way to their flows, and where these may be.
-pub(super) struct Group<'u> {
-    lookups: [Option<Lookup<'u>>; GROUP],
-    places: [Option<u32>; GROUP],
-    len: usize,
-}
+pub(super) struct Group<'u>(Vec<Lookup<'u>>);
 
 impl<'u> Group<'u> {
-    const EMPTY: Self = Self { lookups: [None; GROUP], places: [None; GROUP], len: 0 };
-
-    /// The datagrams, and the places of their flows as far as they are known.
-    #[inline]
-    pub(super) fn lookups(&self) -> impl Iterator<Item = (&Lookup<'u>, Option<u32>)> {
-        let all = self.lookups.iter().zip(self.places).take(self.len);
-        all.filter_map(|(lookup, place)| Some((lookup.as_ref()?, place)))
+    fn new() -> Self {
+        Self(Vec::with_capacity(GROUP))
     }
 
-    fn places(&self) -> impl Iterator<Item = u32> {
-        self.places.iter().take(self.len).filter_map(|place| *place)
+    /// The datagrams, with the places of their flows as far as they are known.
+    #[inline]
+    pub(super) fn lookups(&self) -> &[Lookup<'u>] {
+        &self.0
     }
 
     /// Takes the next datagrams that belong to flows in place of those that it had.
     #[inline]
     fn gather(&mut self, units: &mut impl Iterator<Item = &'u DecodedDatagram>, seed: u64) {
-        self.len = 0;
+        self.0.clear();
         for unit in units {
             let Some(ip) = unit.ip() else { continue };
             let Some((key, side)) = FlowKey::of(ip, &unit.decoded.transport) else { continue };
-            let hash = key.hash(seed);
-            self.lookups[self.len] = Some(Lookup { unit, ip, key, side, hash });
-            self.places[self.len] = None;
-            self.len += 1;
-            if self.len == GROUP {
+            self.0.push(Lookup { unit, ip, key, side, hash: key.hash(seed), place: None });
+            if self.0.len() == GROUP {
                 return;
             }
         }
@@ -69,20 +59,19 @@ pub(super) struct LookAhead<'u, I> {
 
 impl<'u, I: Iterator<Item = &'u DecodedDatagram>> LookAhead<'u, I> {
     pub(super) fn new(units: I) -> Self {
-        Self { units: units.fuse(), groups: [const { Group::EMPTY }; STAGES], gathered: 0 }
+        Self { units: units.fuse(), groups: core::array::from_fn(|_| Group::new()), gathered: 0 }
     }
 
     /// The next group; `None` behind the last.
     #[inline]
-    pub(super) fn next(&mut self, tracker: &FlowTracker) -> Option<&Group<'u>> {
+    pub(super) fn next(&mut self, tracker: &FlowTracker) -> Option<&[Lookup<'u>]> {
         loop {
             let gathered = self.gathered;
             let at = |stage: usize| (gathered + STAGES - stage) % STAGES;
             self.groups[at(0)].gather(&mut self.units, tracker.seed);
             self.gathered += 1;
             if tracker.table.len() >= LOOK_AHEAD_FROM {
-                let group = &self.groups[at(0)];
-                for lookup in group.lookups.iter().take(group.len).flatten() {
+                for lookup in self.groups[at(0)].lookups() {
                     tracker.table.prefetch(lookup.hash);
                 }
                 self.groups[at(1)].find(&tracker.table);
@@ -93,8 +82,8 @@ impl<'u, I: Iterator<Item = &'u DecodedDatagram>> LookAhead<'u, I> {
                 }
             }
             let turn = at(STAGES - 1);
-            if self.groups[turn].len > 0 {
-                return Some(&self.groups[turn]);
+            if !self.groups[turn].lookups().is_empty() {
+                return Some(self.groups[turn].lookups());
             }
             if gathered >= STAGES - 1 {
                 return None;
@@ -107,11 +96,16 @@ impl Group<'_> {
     /// Notes where the flows may be, and asks for what every packet needs of them.
     #[inline]
     fn find(&mut self, table: &FlowTable) {
-        for (lookup, place) in self.lookups.iter().zip(&mut self.places).take(self.len) {
-            let Some(lookup) = lookup else { continue };
-            *place = table.candidate(lookup.hash);
-            place.and_then(|place| table.at(place)).into_iter().for_each(Flow::prefetch);
+        for lookup in &mut self.0 {
+            lookup.place = table.candidate(lookup.hash);
+            if let Some(flow) = lookup.place.and_then(|place| table.at(place)) {
+                flow.prefetch();
+            }
         }
+    }
+
+    fn places(&self) -> impl Iterator<Item = u32> {
+        self.0.iter().filter_map(|lookup| lookup.place)
     }
 }
 

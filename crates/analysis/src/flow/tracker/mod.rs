@@ -102,6 +102,8 @@ struct Lookup<'u> {
     key: FlowKey,
     side: Side,
     hash: u32,
+    /// Where its flow is, unless another is there by now; `None` where nobody looked.
+    place: Option<u32>,
 }
 
 impl FlowTracker {
@@ -168,8 +170,7 @@ impl FlowTracker {
         let mut known = 0;
         let mut ahead = LookAhead::new(units);
         while let Some(group) = ahead.next(self) {
-            let found =
-                group.lookups().filter(|(of, _)| self.table.find(of.hash, &of.key).is_some());
+            let found = group.iter().filter(|of| self.table.find(of.hash, &of.key).is_some());
             known += found.count();
         }
         known
@@ -188,28 +189,23 @@ impl FlowTracker {
         }
         let mut ahead = LookAhead::new(units);
         while let Some(group) = ahead.next(self) {
-            for (lookup, place) in group.lookups() {
-                self.unit(lookup, place, bytes, observer);
+            for lookup in group {
+                self.unit(lookup, bytes, observer);
             }
         }
     }
 
-    /// Takes a datagram, whose flow is at `place` unless another is there by now.
+    /// Takes a datagram.
     #[inline]
-    fn unit<O: Observer>(
-        &mut self,
-        lookup: &Lookup<'_>,
-        place: Option<u32>,
-        bytes: &[u8],
-        observer: &mut O,
-    ) {
+    fn unit<O: Observer>(&mut self, lookup: &Lookup<'_>, bytes: &[u8], observer: &mut O) {
         let unit = lookup.unit;
         let tick = wheel::tick_of(unit.now);
         if self.wheel.is_behind(tick) {
             self.advance(unit.now, observer);
         }
         let is_there = |&place: &u32| self.table.is_at(place, &lookup.key);
-        let place = place.filter(is_there).or_else(|| self.table.find(lookup.hash, &lookup.key));
+        let place =
+            lookup.place.filter(is_there).or_else(|| self.table.find(lookup.hash, &lookup.key));
         let depth = place.and_then(|place| self.depth_if_ongoing(place, lookup, tick, observer));
         let place = match place.zip(depth) {
             Some((place, depth)) => {

@@ -39,14 +39,23 @@ impl Selection {
 
     #[inline]
     pub(super) fn wants(&mut self, packet: &Packet<'_>) -> bool {
-        if !self.filters.iter().all(|filter| filter.matches(packet)) {
-            self.refused.add(packet);
+        if !self.filters.is_empty() && self.refuses(packet) {
             return false;
         }
         if packet.link_type != self.supported {
             self.other_link_type(packet);
         }
         true
+    }
+
+    /// Whether a filter refuses a packet, which is counted then.
+    #[inline(never)]
+    fn refuses(&mut self, packet: &Packet<'_>) -> bool {
+        let is_refused = !self.filters.iter().all(|filter| filter.matches(packet));
+        if is_refused {
+            self.refused.add(packet);
+        }
+        is_refused
     }
 
     #[cold]
