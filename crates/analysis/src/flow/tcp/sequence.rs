@@ -52,7 +52,7 @@ impl Wrapping {
     /// value tells that it lies before the start, which makes it unusable; the first is then the
     /// negative distance as two's complement.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub const fn relative(self, number: u32, start: u32) -> (u64, bool) {
         let distance = delta(number, self.number);
         let mut wraps = self.wraps;

@@ -242,6 +242,9 @@ impl FlowTracker {
         }
         let context = self.talking.context(flow, &self.limits);
         let withdrawn = flow.tcp().and_then(TcpConnection::withdrawn);
+        let is_doubtful = segment.is_damaged
+            || taken.position.is_some()
+                && flow.tcp().is_some_and(|tcp| tcp.is_doubtful(segment, taken));
         let Some(attached) = &mut flow.attached else { return };
         let AppLayer::Streams(streams) = &mut attached.talk else { return };
         if taken.is_flipped {
@@ -255,7 +258,7 @@ impl FlowTracker {
         let urgent = self.talking.urgent;
         let mut around = self.talking.around(context, endings, &mut self.findings);
         let mut delivery = delivery(arrival, segment, taken);
-        delivery.is_doubtful |= segment.is_damaged;
+        delivery.is_doubtful = is_doubtful;
         if let Some(offset) = segment.urgent_offset()
             && urgent == Urgent::OutOfBand
         {
@@ -392,7 +395,7 @@ fn delivery<'a>(
         payload,
         acknowledged: taken.acknowledged,
         end: end.map(|position| position.saturating_add(len.into())),
-        is_doubtful: taken.is_doubtful,
+        is_doubtful: false,
         is_reset: taken.is_reset,
     }
 }

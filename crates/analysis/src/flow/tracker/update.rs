@@ -5,6 +5,7 @@ use netsniff_packet::decode::{Tcp, Transport, Udp};
 
 use super::{Arrival, FlowTracker, Lookup};
 use crate::flow::history::History;
+use crate::flow::tcp::connection::{SegmentContext, SegmentOutcome};
 use crate::flow::tcp::{self, Segment, TcpConnection};
 use crate::flow::{Flow, TransportState, roles};
 use crate::key::{self, Side};
@@ -121,15 +122,12 @@ impl FlowTracker {
     /// Takes a connection on by a segment. Returns whether its deadline may have come forward.
     fn segment(&mut self, arrival: &Arrival<'_>, segment: &Segment<'_>, place: u32) -> bool {
         let Some(flow) = self.table.flow_mut(place) else { return false };
-        let before = flow.exchange.heap_bytes();
-        flow.unfold(&self.limits);
-        let mut begun = None;
-        let Flow { exchange, kinds, letters, last, depth, .. } = flow;
-        let tcp = match exchange {
-            TransportState::Connection(tcp) => &mut **tcp,
-            _ => begun.insert(TcpConnection::at(depth.now())),
+        let Flow { exchange: TransportState::Connection(tcp), kinds, letters, last, .. } = flow
+        else {
+            return self.first_segment(arrival, segment, place);
         };
-        let mut context = tcp::connection::SegmentContext {
+        let was_established = tcp.is_handshake_done();
+        let mut context = SegmentContext {
             now: arrival.now,
             history: History { seen: kinds, letters, grown: 0 },
             last_time: last,
@@ -138,18 +136,52 @@ impl FlowTracker {
             rtt_interval: self.rtt_interval,
             rtt: &mut self.rtt,
         };
-        let was_established = tcp.is_handshake_done();
         let taken = tcp.segment(segment, &mut context);
+        let change = tcp.recount() + context.history.grown as isize;
         let is_hastened = tcp.is_hastened();
         let is_established = tcp.is_handshake_done() && !was_established;
+        if taken.is_flipped {
+            flow.flip();
+        }
+        if is_established {
+            flow.interactive = is_interactive(flow);
+        }
+        self.note_change(change);
+        self.go_on(arrival, segment, &taken, place);
+        is_hastened
+    }
+
+    /// As [`Self::segment`], where there is no connection yet.
+    #[inline(never)]
+    fn first_segment(&mut self, arrival: &Arrival<'_>, segment: &Segment<'_>, place: u32) -> bool {
+        let Some(flow) = self.table.flow_mut(place) else { return false };
+        let before = flow.exchange.heap_bytes();
+        if matches!(flow.exchange, TransportState::Opening(_)) {
+            flow.unfold(&self.limits);
+            let change = flow.exchange.heap_bytes() as isize - before as isize;
+            self.note_change(change);
+            return self.segment(arrival, segment, place);
+        }
+        let Flow { kinds, letters, last, depth, .. } = flow;
+        let mut tcp = TcpConnection::at(depth.now());
+        let mut context = SegmentContext {
+            now: arrival.now,
+            history: History { seen: kinds, letters, grown: 0 },
+            last_time: last,
+            weirds: &mut self.weirds,
+            limits: &self.limits,
+            rtt_interval: self.rtt_interval,
+            rtt: &mut self.rtt,
+        };
+        let taken = tcp.unpredicted(segment, &mut context);
         let letters_grown = context.history.grown;
         tcp.recount();
-        if let Some(begun) = begun {
-            flow.exchange = match begun.as_opening() {
-                Some(first) => TransportState::Opening(first),
-                None => TransportState::Connection(Box::new(begun)),
-            };
-        }
+        let is_hastened = tcp.is_hastened();
+        let is_established = tcp.is_handshake_done();
+        flow.exchange = match tcp.as_opening() {
+            Some(first) => TransportState::Opening(first),
+            None => TransportState::Connection(Box::new(tcp)),
+        };
         if taken.is_flipped {
             flow.flip();
         }
@@ -158,12 +190,24 @@ impl FlowTracker {
         }
         let after = flow.exchange.heap_bytes() + letters_grown;
         self.note_change(after as isize - before as isize);
+        self.go_on(arrival, segment, &taken, place);
+        is_hastened
+    }
+
+    /// Hands on what a segment amounts to, to what is said in its connection.
+    #[inline]
+    fn go_on(
+        &mut self,
+        arrival: &Arrival<'_>,
+        segment: &Segment<'_>,
+        taken: &SegmentOutcome,
+        place: u32,
+    ) {
         if taken.is_renumbering {
             // What comes now may be of others than what was said before.
             self.hush(place);
         }
-        self.stream(arrival, segment, &taken, place);
-        is_hastened
+        self.stream(arrival, segment, taken, place);
     }
 }
 

@@ -122,7 +122,6 @@ impl TcpConnection {
             from: segment.from,
             position: None,
             acknowledged: None,
-            is_doubtful: false,
             is_reset: false,
             is_renumbering: false,
         }

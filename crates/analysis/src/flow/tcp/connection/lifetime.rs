@@ -54,7 +54,7 @@ impl TcpConnection {
             rtt_interval: None,
             rtt: &mut None,
         };
-        self.segment(&first.replay(time).segment(), &mut context);
+        self.unpredicted(&first.replay(time).segment(), &mut context);
     }
 
     /// The opening segment, where this is nothing but a SYN without peculiarities and without an

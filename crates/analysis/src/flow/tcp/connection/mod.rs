@@ -76,8 +76,6 @@ pub struct SegmentOutcome {
     pub position: Option<u64>,
     /// Up to where it acknowledges the peer's stream.
     pub acknowledged: Option<u64>,
-    /// Whether something about it tells that it may never reach its receiver.
-    pub is_doubtful: bool,
     /// Whether it is a RST that was taken.
     pub is_reset: bool,
     /// Whether nobody knows how much lies between what was sent before and its numbers.
@@ -125,6 +123,9 @@ pub struct TcpConnection {
     has_taken_back: bool,
     /// Nothing but `remove_at` ends the connection any more.
     timers_cancelled: bool,
+    /// Whether both sides are in the middle of streams of which nothing is missing, and nothing is undecided, so that
+    /// the next segment may be predicted.
+    is_steady: bool,
     /// Bytes outside itself when [`Self::recount`] was last called.
     counted: u32,
     /// When a connection that is over will be removed.
@@ -164,6 +165,7 @@ impl Default for TcpConnection {
             is_unlike_begin: false,
             has_taken_back: false,
             timers_cancelled: false,
+            is_steady: false,
             counted: 0,
             remove_at: Timestamp::MAX,
             attempt_until: Timestamp::MAX,
@@ -178,7 +180,7 @@ impl Default for TcpConnection {
 
 impl TcpConnection {
     /// Takes one segment, and says what it amounted to.
-    #[inline]
+    #[inline(always)]
     pub fn segment(
         &mut self,
         segment: &Segment<'_>,
@@ -193,8 +195,20 @@ impl TcpConnection {
                 whole.assert_same(self, &outcome, context);
                 outcome
             }
-            None => self.take_in_full(segment, context),
+            None => self.unpredicted(segment, context),
         }
+    }
+
+    /// Takes a segment that was not predicted, as the first one never is.
+    #[inline(never)]
+    pub fn unpredicted(
+        &mut self,
+        segment: &Segment<'_>,
+        context: &mut SegmentContext<'_>,
+    ) -> SegmentOutcome {
+        let outcome = self.take_in_full(segment, context);
+        self.is_steady = self.finds_steady();
+        outcome
     }
 
     /// Takes any segment.
@@ -292,7 +306,6 @@ impl TcpConnection {
             from: observed.from,
             position: position.map(|position| position.wrapping_add(syn)),
             acknowledged,
-            is_doubtful: self.metrics.is_doubtful(observed) || self.is_before_begin(acknowledged),
             is_reset: observed.has(TcpFlags::RST),
             is_renumbering: self.renumbered,
         }
@@ -306,6 +319,13 @@ impl TcpConnection {
         } else {
             *context.rtt = self.metrics.segment(observed, context.rtt_interval);
         }
+    }
+
+    /// Whether something about a segment that was just taken tells that it may never reach its receiver.
+    #[must_use]
+    pub fn is_doubtful(&self, segment: &Segment<'_>, outcome: &SegmentOutcome) -> bool {
+        let observed = Observed::new(segment, outcome.from, 0, None);
+        self.metrics.is_doubtful(&observed) || self.is_before_begin(outcome.acknowledged)
     }
 
     /// Whether what a segment acknowledges lies before the peer's begin: hosts drop it then (RFC 5961, 5).
@@ -334,24 +354,20 @@ impl TcpConnection {
         self.counted as usize
     }
 
-    /// Counts what it holds outside itself: after each segment, so what hardly any connection has is looked at
-    /// only where it is there.
+    /// Counts what it holds outside itself, and returns by how many bytes that has grown: after each segment, so what
+    /// hardly any connection has is looked at only where it is there.
     #[inline]
-    pub fn recount(&mut self) {
-        let [low, high] = &self.ends;
-        let is_plain = !low.assembler.has_holes()
-            && !high.assembler.has_holes()
-            && self.contest.is_none()
-            && self.hearsay.is_none();
+    pub fn recount(&mut self) -> isize {
         let mut held = self.metrics.heap_bytes();
-        if !is_plain {
+        if !self.is_steady {
             held += self.rare_bytes();
         }
+        let before = self.counted as isize;
         self.counted = u32::try_from(held).unwrap_or(u32::MAX);
+        self.counted as isize - before
     }
 
-    /// Bytes of holes, and of what is not decided yet.
-    #[cold]
+    /// Bytes of holes, and of what is not decided yet. A steady connection has neither.
     fn rare_bytes(&self) -> usize {
         self.ends[0].assembler.heap_bytes()
             + self.ends[1].assembler.heap_bytes()

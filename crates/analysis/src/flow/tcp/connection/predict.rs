@@ -59,28 +59,32 @@ impl TcpEndpoint {
 }
 
 impl TcpConnection {
+    /// What [`Self::is_steady`] tells, found anew.
+    pub(super) fn finds_steady(&self) -> bool {
+        self.seen == 3
+            && !self.partial
+            && !self.unwatched
+            && self.contest.is_none()
+            && self.hearsay.is_none()
+            && self.ends.iter().all(TcpEndpoint::is_steady)
+    }
+
     /// Where the segment stands, if it is the one that the connection awaits.
     #[inline]
     pub(super) fn predict(&self, segment: &Segment<'_>, limits: &Limits) -> Option<Predicted> {
         let tcp = segment.tcp;
-        if tcp.flags.0 & !TcpFlags::PSH.0 != TcpFlags::ACK.0 {
+        debug_assert_eq!(self.is_steady, self.finds_steady());
+        if !self.is_steady || tcp.flags.0 & !TcpFlags::PSH.0 != TcpFlags::ACK.0 {
             return None;
         }
         let from = segment.from & 1;
         let (sender, receiver) = (&self.ends[from], &self.ends[1 - from]);
         let is_whole = tcp.payload_captured == tcp.payload_len && !segment.is_damaged;
-        let is_steady = self.seen == 3
-            && !self.partial
-            && !self.unwatched
-            && self.contest.is_none()
-            && self.hearsay.is_none()
-            && sender.is_steady()
-            && receiver.is_steady();
         let is_next = tcp.sequence == sender.last.number
             && tcp.acknowledgement != 0
             && delta(tcp.acknowledgement, receiver.acknowledged.number) >= 0
             && delta(tcp.acknowledgement, receiver.last.number) <= 0;
-        if !(is_whole && is_steady && is_next && sender.keeps_window(segment)) {
+        if !(is_whole && is_next && sender.keeps_window(segment)) {
             return None;
         }
         let (position, is_before) = sender.last.relative(tcp.sequence, sender.start);
