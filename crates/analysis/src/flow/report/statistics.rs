@@ -11,6 +11,7 @@ use crate::checksums::{Checked, Verdicts};
 use crate::depth::{Depth, PacketsByDepth};
 use crate::flow::tcp::losses::stream::RecoveredHoles;
 use crate::flow::{Flow, TransportState};
+use crate::key::uid::Uid;
 use crate::limits::Limits;
 use crate::log::Tcp;
 use crate::log::conn::{ConnState, Quality};
@@ -165,13 +166,13 @@ impl FlowStatistics {
         self.begun[proto as usize] += 1;
     }
 
-    /// Counts a flow that ended.
-    pub(crate) fn ended(&mut self, flow: &Flow, ending: Ending, quality: Quality) {
+    /// Counts a flow that ended, whose name is `uid`.
+    pub(crate) fn ended(&mut self, flow: &Flow, uid: Uid, ending: Ending, quality: Quality) {
         self.qualities[proto(flow.key.protocol) as usize][quality as usize] += 1;
         for id in flow.services().iter() {
             self.services[id.index()] += 1;
         }
-        self.talkers.flow(flow);
+        self.talkers.flow(flow, uid);
         self.endings[ending as usize] += 1;
         self.states[proto(flow.key.protocol) as usize][flow.state() as usize] += 1;
         if let Some(tcp) = flow.tcp() {

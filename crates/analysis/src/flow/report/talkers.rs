@@ -1,6 +1,8 @@
 //! Who talks most: addresses and connections with the most bytes, and how long answers take, in
 //! bounded memory.
 
+use std::borrow::Cow;
+
 use hashbrown::HashMap;
 use netsniff_packet::{Address, Timestamp};
 
@@ -14,6 +16,10 @@ use crate::record::Proto;
 
 /// Addresses of which counts are kept; twice as many for a while.
 const ADDRESSES: usize = 16_384;
+
+/// Counts that are taken into the table together: so many look-ups wait for memory at once, and not one after
+/// another, each in the midst of the end of its flow.
+const TOGETHER: usize = 128;
 
 /// Connections that are kept.
 const CONNECTIONS: usize = 10;
@@ -82,26 +88,83 @@ impl Connection {
 /// bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Talkers {
-    addresses: HashMap<Address, Traffic>,
-    missed_at_most: u64,
+    hosts: Hosts,
     connections: Vec<Connection>,
     handshakes: Latencies,
 }
 
+/// The traffic of addresses.
+#[derive(Clone, Debug, Default)]
+struct Hosts {
+    traffic: HashMap<Address, Traffic>,
+    missed_at_most: u64,
+    /// What is to be counted still, in order.
+    waiting: Vec<(Address, Traffic)>,
+}
+
+impl Hosts {
+    fn add(&mut self, address: Address, traffic: Traffic) {
+        self.waiting.push((address, traffic));
+        if self.waiting.len() >= TOGETHER {
+            self.count();
+        }
+    }
+
+    /// Counts what waits.
+    fn count(&mut self) {
+        let mut waiting = core::mem::take(&mut self.waiting);
+        for (address, traffic) in waiting.drain(..) {
+            self.traffic.entry(address).or_default().add(&traffic);
+            if self.traffic.len() >= 2 * ADDRESSES {
+                self.forget();
+            }
+        }
+        self.waiting = waiting;
+    }
+
+    /// The same with everything counted.
+    fn counted(&self) -> Cow<'_, Self> {
+        if self.waiting.is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let mut all = self.clone();
+        all.count();
+        Cow::Owned(all)
+    }
+
+    /// Forgets the half of the addresses with the fewest bytes.
+    fn forget(&mut self) {
+        let mut totals: Vec<u64> = self.traffic.values().map(Traffic::total).collect();
+        let (_, &mut limit, _) = totals.select_nth_unstable(ADDRESSES);
+        self.traffic.retain(|_, traffic| traffic.total() > limit);
+        self.missed_at_most = self.missed_at_most.saturating_add(limit);
+    }
+
+    /// Adds what another worker counted.
+    fn merge(&mut self, other: &Self) {
+        self.count();
+        let other = other.counted();
+        for (&address, traffic) in &other.traffic {
+            self.traffic.entry(address).or_default().add(traffic);
+        }
+        self.missed_at_most = self.missed_at_most.saturating_add(other.missed_at_most);
+    }
+}
+
 impl Talkers {
-    /// Counts a flow that ended.
-    pub(crate) fn flow(&mut self, flow: &Flow) {
+    /// Counts a flow that ended, whose name is `uid`.
+    pub(crate) fn flow(&mut self, flow: &Flow, uid: Uid) {
         let (originator, responder) = flow.ends();
         let (orig, resp) = flow.sent_by_role();
         let (sent, received) = (orig.ip_bytes, resp.ip_bytes);
-        self.address(originator.address, &Traffic { sent, received, flows: 1 });
-        self.address(responder.address, &Traffic { sent: received, received: sent, flows: 1 });
+        self.hosts.add(originator.address, Traffic { sent, received, flows: 1 });
+        self.hosts.add(responder.address, Traffic { sent: received, received: sent, flows: 1 });
         let bytes = sent.saturating_add(received);
         let is_first =
-            |last: &Connection| bytes > last.bytes || bytes == last.bytes && flow.uid() < last.uid;
+            |last: &Connection| bytes > last.bytes || bytes == last.bytes && uid < last.uid;
         if self.connections.len() < CONNECTIONS || self.connections.last().is_some_and(is_first) {
             self.connection(Connection {
-                uid: flow.uid(),
+                uid,
                 originator,
                 responder,
                 proto: proto(flow.key.protocol),
@@ -120,21 +183,6 @@ impl Talkers {
         }
     }
 
-    fn address(&mut self, address: Address, traffic: &Traffic) {
-        self.addresses.entry(address).or_default().add(traffic);
-        if self.addresses.len() >= 2 * ADDRESSES {
-            self.forget();
-        }
-    }
-
-    /// Forgets the half of the addresses with the fewest bytes.
-    fn forget(&mut self) {
-        let mut totals: Vec<u64> = self.addresses.values().map(Traffic::total).collect();
-        let (_, &mut limit, _) = totals.select_nth_unstable(ADDRESSES);
-        self.addresses.retain(|_, traffic| traffic.total() > limit);
-        self.missed_at_most = self.missed_at_most.saturating_add(limit);
-    }
-
     fn connection(&mut self, connection: Connection) {
         let at = self.connections.partition_point(|other| other.rank() < connection.rank());
         self.connections.insert(at, connection);
@@ -144,7 +192,8 @@ impl Talkers {
     /// The addresses with the most bytes, at most `count`.
     #[must_use]
     pub fn addresses(&self, count: usize) -> Vec<(Address, Traffic)> {
-        let mut all: Vec<_> = self.addresses.iter().map(|(&of, &traffic)| (of, traffic)).collect();
+        let hosts = self.hosts.counted();
+        let mut all: Vec<_> = hosts.traffic.iter().map(|(&of, &traffic)| (of, traffic)).collect();
         all.sort_unstable_by_key(|(of, traffic)| (core::cmp::Reverse(traffic.total()), *of));
         all.truncate(count);
         all
@@ -152,8 +201,8 @@ impl Talkers {
 
     /// Bytes that the count of an address may miss; 0 where counts are exact.
     #[must_use]
-    pub const fn missed_at_most(&self) -> u64 {
-        self.missed_at_most
+    pub fn missed_at_most(&self) -> u64 {
+        self.hosts.counted().missed_at_most
     }
 
     /// The connections with the most bytes, most first.
@@ -170,10 +219,7 @@ impl Talkers {
 
     /// Adds what another worker counted.
     pub(crate) fn merge(&mut self, other: &Self) {
-        for (&address, traffic) in &other.addresses {
-            self.addresses.entry(address).or_default().add(traffic);
-        }
-        self.missed_at_most = self.missed_at_most.saturating_add(other.missed_at_most);
+        self.hosts.merge(&other.hosts);
         for connection in &other.connections {
             self.connection(connection.clone());
         }
@@ -269,13 +315,13 @@ mod tests {
         let mut talkers = Talkers::default();
         let address = |n: u32| Address::from_v4(n.to_be_bytes());
         let traffic = |sent| Traffic { sent, received: 0, flows: 1 };
-        talkers.address(address(u32::MAX), &traffic(1_000_000));
+        talkers.hosts.add(address(u32::MAX), traffic(1_000_000));
         assert_eq!(talkers.missed_at_most(), 0);
         for n in 0..4 * ADDRESSES as u32 {
-            talkers.address(address(n), &traffic(10));
+            talkers.hosts.add(address(n), traffic(10));
         }
-        talkers.address(address(u32::MAX), &traffic(1));
-        assert!(talkers.addresses.len() <= 2 * ADDRESSES);
+        talkers.hosts.add(address(u32::MAX), traffic(1));
+        assert!(talkers.hosts.traffic.len() <= 2 * ADDRESSES);
         let [(first, most)] = talkers.addresses(1)[..] else { panic!("one is asked for") };
         assert_eq!((first, most.sent), (address(u32::MAX), 1_000_001));
         assert!(talkers.missed_at_most() >= 10);

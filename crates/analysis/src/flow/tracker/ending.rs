@@ -222,7 +222,7 @@ impl FlowTracker {
             checksums: self.checksums,
             sampling: self.sampling,
         };
-        self.statistics.ended(flow, ending, flow.quality(&knowledge));
+        self.statistics.ended(flow, key.uid, ending, flow.quality(&knowledge));
         self.statistics.saved(knowledge.verdict.saved);
         let community_id = self.naming.community_id(&flow.key);
         flow.report(key.uid, community_id, &knowledge, |conn| observer.record(key, conn));
