@@ -155,8 +155,38 @@ fn bad_tcp_header_len(payload: Extent, header_len: usize) -> Stop {
     }
 }
 
+/// Takes options in order, up to the end of the list or the first fault. Those of nearly every SYN are read here.
 #[inline(never)]
 fn any_tcp_options(options: &mut TcpOptions, bytes: &[u8]) {
+    let mut rest = bytes;
+    loop {
+        rest = match rest {
+            [] | [0, ..] => return,
+            [1, rest @ ..] => rest,
+            &[2, 4, a, b, ref rest @ ..] => {
+                options.mss = Some(u16::from_be_bytes([a, b]));
+                rest
+            }
+            &[3, 3, shift, ref rest @ ..] => {
+                options.window_scale = Some(shift);
+                rest
+            }
+            [4, 2, rest @ ..] => {
+                options.sack_permitted = true;
+                rest
+            }
+            &[8, 10, a, b, c, d, e, f, g, h, ref rest @ ..] => {
+                let (value, echo) = ([a, b, c, d], [e, f, g, h]);
+                options.timestamps = Some((u32::from_be_bytes(value), u32::from_be_bytes(echo)));
+                rest
+            }
+            _ => return other_tcp_options(options, rest),
+        };
+    }
+}
+
+/// As [`any_tcp_options`], whatever they are.
+fn other_tcp_options(options: &mut TcpOptions, bytes: &[u8]) {
     for option in TcpOptionIter::new(bytes) {
         match option {
             Ok(TcpOption::MaximumSegmentSize(mss)) => options.mss = Some(mss),
@@ -255,4 +285,40 @@ fn sctp(decoded: &mut Decoded, frame: Frame<'_>, payload: Extent) {
         payload_len: above.len as u32,
         payload_captured: above.captured as u32,
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::random::cases;
+
+    #[test]
+    fn options_read_at_once_are_those_of_the_iterator() {
+        cases(|random| {
+            // Whole options of all kinds, some with a wrong length, in any order, and cut anywhere.
+            let mut bytes = Vec::new();
+            while bytes.len() < 32 {
+                let kind = [0, 1, 1, 2, 3, 4, 5, 8, 19, 28, 34, 99][random.below(12)];
+                let len = match kind {
+                    0 | 1 => 1,
+                    2 => 4,
+                    3 => 3,
+                    4 => 2,
+                    5 | 8 => 10,
+                    _ => 2 + random.below(17),
+                };
+                let mut option = random.bytes(len);
+                option[0] = kind;
+                if len > 1 {
+                    option[1] = if random.below(16) == 0 { random.below(12) } else { len } as u8;
+                }
+                bytes.extend(option);
+            }
+            bytes.truncate(random.below(41));
+            let (mut fast, mut whole) = (TcpOptions::default(), TcpOptions::default());
+            any_tcp_options(&mut fast, &bytes);
+            other_tcp_options(&mut whole, &bytes);
+            assert_eq!(fast, whole, "{bytes:?}");
+        });
+    }
 }
