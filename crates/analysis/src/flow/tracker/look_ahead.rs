@@ -21,28 +21,32 @@ const STAGES: usize = 6;
 const LOOK_AHEAD_FROM: usize = 8_192;
 
 /// Datagrams on their way to their flows, and where these may be.
-pub(super) struct Group<'u>(Vec<Lookup<'u>>);
+pub(super) struct Group<'u> {
+    lookups: Vec<Lookup<'u>>,
+    /// The places of those flows that lead to more memory than their own.
+    deep: Vec<u32>,
+}
 
 impl<'u> Group<'u> {
     fn new() -> Self {
-        Self(Vec::with_capacity(GROUP))
+        Self { lookups: Vec::with_capacity(GROUP), deep: Vec::with_capacity(GROUP) }
     }
 
     /// The datagrams, with the places of their flows as far as they are known.
     #[inline]
     pub(super) fn lookups(&self) -> &[Lookup<'u>] {
-        &self.0
+        &self.lookups
     }
 
     /// Takes the next datagrams that belong to flows in place of those that it had.
     #[inline]
     fn gather(&mut self, units: &mut impl Iterator<Item = &'u DecodedDatagram>, seed: u64) {
-        self.0.clear();
+        self.lookups.clear();
         for unit in units {
             let Some(ip) = unit.ip() else { continue };
             let Some((key, side)) = FlowKey::of(ip, &unit.decoded.transport) else { continue };
-            self.0.push(Lookup { unit, ip, key, side, hash: key.hash(seed), place: None });
-            if self.0.len() == GROUP {
+            self.lookups.push(Lookup { unit, ip, key, side, hash: key.hash(seed), place: None });
+            if self.lookups.len() == GROUP {
                 return;
             }
         }
@@ -75,10 +79,10 @@ impl<'u, I: Iterator<Item = &'u DecodedDatagram>> LookAhead<'u, I> {
                     tracker.table.prefetch(lookup.hash);
                 }
                 self.groups[at(1)].find(&tracker.table);
-                tracker.table.prefetch_transports(self.groups[at(2)].places());
-                tracker.table.prefetch_parts(self.groups[at(3)].places());
+                self.groups[at(2)].reach(&tracker.table);
+                tracker.table.prefetch_parts(self.groups[at(3)].deep());
                 if tracker.depth == Depth::Protocols {
-                    tracker.table.prefetch_streams(self.groups[at(4)].places());
+                    tracker.table.prefetch_streams(self.groups[at(4)].deep());
                 }
             }
             let turn = at(STAGES - 1);
@@ -96,7 +100,8 @@ impl Group<'_> {
     /// Notes where the flows may be, and asks for what every packet needs of them.
     #[inline]
     fn find(&mut self, table: &FlowTable) {
-        for lookup in &mut self.0 {
+        self.deep.clear();
+        for lookup in &mut self.lookups {
             lookup.place = table.candidate(lookup.hash);
             if let Some(flow) = lookup.place.and_then(|place| table.at(place)) {
                 flow.prefetch();
@@ -104,27 +109,25 @@ impl Group<'_> {
         }
     }
 
-    fn places(&self) -> impl Iterator<Item = u32> {
-        self.0.iter().filter_map(|lookup| lookup.place)
-    }
-}
-
-impl FlowTable {
-    /// Asks for what the flows at some places know above their packets: for the box, and for what leads to others.
+    /// Notes which flows lead to more memory, and asks for that.
     #[inline]
-    fn prefetch_transports(&self, places: impl Iterator<Item = u32>) {
-        for flow in places.filter_map(|place| self.at(place)) {
-            match &flow.exchange {
-                TransportState::Connection(tcp) => {
-                    tcp.prefetch();
-                    prefetch(&flow.attached);
-                }
-                TransportState::Held(held) => held.prefetch(),
-                _ => {}
+    fn reach(&mut self, table: &FlowTable) {
+        for lookup in &self.lookups {
+            if let Some(place) = lookup.place
+                && let Some(flow) = table.at(place)
+                && flow.prefetch_transport()
+            {
+                self.deep.push(place);
             }
         }
     }
 
+    fn deep(&self) -> impl Iterator<Item = u32> {
+        self.deep.iter().copied()
+    }
+}
+
+impl FlowTable {
     /// Asks for what these lead to.
     #[inline]
     fn prefetch_parts(&self, places: impl Iterator<Item = u32>) {
@@ -157,6 +160,23 @@ impl FlowTable {
 }
 
 impl Flow {
+    /// Asks for what it knows above its packets: for the box, and for what leads to others. Returns whether there is any.
+    #[inline]
+    fn prefetch_transport(&self) -> bool {
+        match &self.exchange {
+            TransportState::Connection(tcp) => {
+                tcp.prefetch();
+                prefetch(&self.attached);
+                true
+            }
+            TransportState::Held(held) => {
+                held.prefetch();
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Asks for what every packet needs.
     #[inline]
     fn prefetch(&self) {
@@ -187,7 +207,9 @@ impl FlowTable {
         for flow in ahead(4).filter_map(|place| self.at(place)) {
             flow.prefetch_whole();
         }
-        self.prefetch_transports(ahead(3));
+        for flow in ahead(3).filter_map(|place| self.at(place)) {
+            flow.prefetch_transport();
+        }
         self.prefetch_parts(ahead(2));
         self.prefetch_streams(ahead(1));
     }

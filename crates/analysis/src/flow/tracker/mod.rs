@@ -207,15 +207,15 @@ impl FlowTracker {
         let place =
             lookup.place.filter(is_there).or_else(|| self.table.find(lookup.hash, &lookup.key));
         let depth = place.and_then(|place| self.depth_if_ongoing(place, lookup, tick, observer));
-        let place = match place.zip(depth) {
-            Some((place, depth)) => {
+        let place = match (place, depth) {
+            (Some(place), Some(depth)) => {
                 if self.take(lookup, bytes, place, depth) {
                     self.arm(place);
                 }
                 place
             }
-            None if self.depth == Depth::Packets => return self.count_only(unit),
-            None => {
+            _ if self.depth == Depth::Packets => return self.count_only(unit),
+            _ => {
                 let Some(place) = self.begin(lookup, bytes, observer) else { return };
                 self.take(lookup, bytes, place, self.depth);
                 self.arm_first(place);
