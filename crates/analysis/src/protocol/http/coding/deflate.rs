@@ -1,7 +1,7 @@
 //! gzip (RFC 1952), zlib (RFC 1950) and bare deflate (RFC 1951).
 
-use flate2::{Decompress, FlushDecompress, Status};
-
+use super::gzip::{self, Gzip};
+use super::inflater::{self, Inflater};
 use super::{Outcome, Step};
 
 /// Undoes deflate, whose kind the first two bytes tell: servers that say deflate send zlib, bare deflate
@@ -10,14 +10,15 @@ use super::{Outcome, Step};
 pub(super) enum Deflate {
     /// Too few bytes to tell what it is.
     Begin(Option<u8>),
-    Inflating(Box<Decompress>),
+    Inflating(Box<Wrapped>),
 }
 
-/// Bytes that a decoder for one body takes, with its window.
-const DECODER_BYTES: usize = 48 << 10;
-
-/// Largest window of deflate, as a power of two.
-const WINDOW_BITS: u8 = 15;
+/// Deflate in its wrapping.
+#[derive(Debug)]
+pub(super) struct Wrapped {
+    inflater: Inflater,
+    gzip: Option<Gzip>,
+}
 
 impl Default for Deflate {
     fn default() -> Self {
@@ -28,9 +29,9 @@ impl Default for Deflate {
 impl Deflate {
     /// Decodes some of `data` to `out`.
     pub(super) fn step(&mut self, data: &[u8], out: &mut [u8]) -> Step {
-        let inflater = match (&mut *self, data) {
-            (Self::Inflating(inflater), _) => return inflate(inflater, data, out),
-            (Self::Begin(None), &[first, second, ..]) => inflater(first, second),
+        let mut wrapped = match (&mut *self, data) {
+            (Self::Inflating(wrapped), _) => return wrapped.step(data, out),
+            (Self::Begin(None), &[first, second, ..]) => Wrapped::of(first, second),
             (Self::Begin(None), _) => {
                 *self = Self::Begin(data.first().copied());
                 return Step { took: data.len(), gave: 0, outcome: Outcome::Open };
@@ -39,18 +40,17 @@ impl Deflate {
                 return Step { took: 0, gave: 0, outcome: Outcome::Open };
             }
             (&mut Self::Begin(Some(first)), &[second, ..]) => {
-                let mut inflater = inflater(first, second);
+                let mut wrapped = Wrapped::of(first, second);
                 // Nothing comes out of one byte.
-                let step = inflate(&mut inflater, &[first], out);
+                let step = wrapped.step(&[first], out);
                 if step.outcome != Outcome::Open {
                     return Step { took: 0, ..step };
                 }
-                inflater
+                wrapped
             }
         };
-        let mut inflater = Box::new(inflater);
-        let step = inflate(&mut inflater, data, out);
-        *self = Self::Inflating(inflater);
+        let step = wrapped.step(data, out);
+        *self = Self::Inflating(Box::new(wrapped));
         step
     }
 
@@ -58,34 +58,37 @@ impl Deflate {
     pub(super) const fn heap_bytes(&self) -> usize {
         match self {
             Self::Begin(_) => 0,
-            Self::Inflating(_) => DECODER_BYTES,
+            Self::Inflating(_) => size_of::<Wrapped>() + inflater::BYTES,
         }
     }
 }
 
-fn inflate(inflater: &mut Decompress, data: &[u8], out: &mut [u8]) -> Step {
-    let before = (inflater.total_in(), inflater.total_out());
-    let result = inflater.decompress(data, out, FlushDecompress::None);
-    let count = |now: u64, before: u64| usize::try_from(now - before).unwrap_or(usize::MAX);
-    let outcome = match result {
-        Ok(Status::StreamEnd) => Outcome::Ended,
-        Ok(_) => Outcome::Open,
-        Err(_) => Outcome::Broken,
-    };
-    Step {
-        took: count(inflater.total_in(), before.0),
-        gave: count(inflater.total_out(), before.1),
-        outcome,
+impl Wrapped {
+    /// What begins with two bytes.
+    fn of(first: u8, second: u8) -> Self {
+        let is_zlib = first & 0xf == 8
+            && first >> 4 <= 7
+            && u16::from_be_bytes([first, second]).is_multiple_of(31);
+        let is_gzip = [first, second] == gzip::MAGIC;
+        Self { inflater: Inflater::new(is_zlib), gzip: is_gzip.then(Gzip::default) }
     }
-}
 
-fn inflater(first: u8, second: u8) -> Decompress {
-    let is_zlib = first & 0xf == 8
-        && first >> 4 <= 7
-        && u16::from_be_bytes([first, second]).is_multiple_of(31);
-    if (first, second) == (0x1f, 0x8b) {
-        Decompress::new_gzip(WINDOW_BITS)
-    } else {
-        Decompress::new(is_zlib)
+    fn step(&mut self, data: &[u8], out: &mut [u8]) -> Step {
+        let Self { inflater, gzip } = self;
+        let Some(gzip) = gzip else { return inflater.step(data, out) };
+        let (before, outcome) = gzip.frame(data);
+        if !gzip.is_at_data() {
+            return Step { took: before, gave: 0, outcome };
+        }
+        let data = data.get(before..).unwrap_or_default();
+        let Step { took, gave, outcome } = inflater.step(data, out);
+        gzip.decoded(out.get(..gave).unwrap_or_default());
+        let mut step = Step { took: before + took, gave, outcome };
+        if outcome == Outcome::Ended {
+            gzip.data_ended();
+            let (behind, outcome) = gzip.frame(data.get(took..).unwrap_or_default());
+            (step.took, step.outcome) = (step.took + behind, outcome);
+        }
+        step
     }
 }

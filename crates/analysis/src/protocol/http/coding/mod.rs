@@ -5,13 +5,17 @@
 //! |---|---|
 //! | [`budget`] | how much one connection may decode |
 //! | [`codings`] | which codings header fields tell |
-//! | [`deflate`] | gzip and deflate |
+//! | [`deflate`] | deflate in any wrapping |
+//! | [`gzip`] | the wrapping of gzip |
+//! | [`inflater`] | inflating, in memory that is used again |
 //! | [`brotli`] | br |
 
 mod brotli;
 mod budget;
 mod codings;
 mod deflate;
+mod gzip;
+mod inflater;
 
 use brotli::Brotli;
 pub(super) use budget::{BLOCK, Budget};

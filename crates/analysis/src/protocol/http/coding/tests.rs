@@ -277,3 +277,99 @@ fn an_inner_coding_may_not_have_been_applied() {
         assert_eq!(out, text, "{len}");
     }
 }
+
+/// What flate2 makes of a member of gzip: what comes out, and whether it ended or broke.
+fn oracle(data: &[u8]) -> (Vec<u8>, Outcome) {
+    let mut inflater = flate2::Decompress::new_gzip(15);
+    let mut out = Vec::with_capacity(1 << 20);
+    let result = inflater.decompress_vec(data, &mut out, flate2::FlushDecompress::None);
+    let outcome = match result {
+        Ok(flate2::Status::StreamEnd) => Outcome::Ended,
+        Ok(_) => Outcome::Open,
+        Err(_) => Outcome::Broken,
+    };
+    (out, outcome)
+}
+
+/// What comes of data that comes in pieces of so many bytes.
+fn stepped(data: &[u8], len: usize) -> (Vec<u8>, Outcome) {
+    let (mut deflate, mut all, mut out) = (Deflate::default(), Vec::new(), [0; 700]);
+    for mut piece in data.chunks(len) {
+        loop {
+            let step = deflate.step(piece, &mut out);
+            all.extend(&out[..step.gave]);
+            piece = &piece[step.took..];
+            match step.outcome {
+                Outcome::Open if step.gave == out.len() || step.took > 0 && !piece.is_empty() => {}
+                Outcome::Open => break,
+                last => return (all, last),
+            }
+        }
+    }
+    (all, Outcome::Open)
+}
+
+/// Members with all parts of a header, and with any byte of theirs changed or missing.
+#[test]
+fn gzip_is_read_as_zlib_reads_it() {
+    let mut members = Vec::new();
+    for parts in 0..8_u8 {
+        let mut builder = flate2::GzBuilder::new().mtime(77);
+        if parts & 1 != 0 {
+            builder = builder.extra(vec![5; usize::from(parts) * 3]);
+        }
+        if parts & 2 != 0 {
+            builder = builder.filename("a name");
+        }
+        if parts & 4 != 0 {
+            builder = builder.comment("of this");
+        }
+        let mut encoder = builder.write(Vec::new(), Compression::fast());
+        encoder.write_all(&numbers()[..900]).unwrap();
+        let plain = encoder.finish().unwrap();
+        // The same with a checksum of its header, right and wrong.
+        let len = header_len(&plain);
+        for wrong in [0, 1] {
+            let mut summed = plain.clone();
+            summed[3] |= 2;
+            let sum = crc32fast::hash(&summed[..len]) as u16 ^ wrong;
+            summed.splice(len..len, sum.to_le_bytes());
+            members.push(summed);
+        }
+        members.push(plain);
+    }
+    for member in &members {
+        for at in 0..member.len() {
+            let near = at < 60 || at + 12 > member.len();
+            if !near && at % 7 > 0 {
+                continue;
+            }
+            let mut changed = member.clone();
+            changed[at] ^= 1 << (at % 8);
+            for data in [&changed[..], &member[..at], &[&member[..], b"more"].concat()] {
+                if !data.starts_with(&gzip::MAGIC) {
+                    continue;
+                }
+                let (expected, outcome) = oracle(data);
+                for len in [1, 5, 5_000] {
+                    let (found, ended) = stepped(data, len);
+                    assert_eq!((&found, ended), (&expected, outcome), "{at}, by {len}: {data:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Bytes of the header that the encoder of flate2 writes.
+fn header_len(member: &[u8]) -> usize {
+    let mut len = 10;
+    if member[3] & 4 != 0 {
+        len += 2 + usize::from(u16::from_le_bytes([member[10], member[11]]));
+    }
+    for flag in [8, 16] {
+        if member[3] & flag != 0 {
+            len += member[len..].iter().position(|byte| *byte == 0).unwrap() + 1;
+        }
+    }
+    len
+}
