@@ -96,9 +96,11 @@ impl TcpConnection {
             && acknowledged > 0
             && acknowledged <= receiver.assembler.next()
             && sender.acknowledged.full() <= sender.last.full();
+        // What is beyond the first window is not waited for where nothing is acknowledged.
+        let is_bounded = top <= limits.tcp_initial_window || !sender.nothing_acknowledged();
         let is_within = tcp.payload_len == 0
             || position == sender.assembler.next()
-                && !sender.nothing_acknowledged()
+                && is_bounded
                 && top.saturating_sub(sender.assembler.trimmed()) <= limits.tcp_unacknowledged;
         (is_in_order && is_within).then_some(Predicted { position, acknowledged })
     }
@@ -140,7 +142,7 @@ impl TcpConnection {
             limits: context.limits,
         };
         let observed = Observed::new(segment, from, scale, Some(place));
-        self.measure(&observed, context);
+        *context.rtt = self.metrics.predicted(&observed, context.rtt_interval);
         self.outcome(&observed, Some(position), Some(acknowledged))
     }
 }

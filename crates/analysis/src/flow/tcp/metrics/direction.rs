@@ -24,10 +24,10 @@ pub struct Direction {
     /// The highest acknowledgement of it; the first sequence number before any.
     pub(super) una: u32,
     pub(super) bits: u32,
-    last_identification: u16,
+    pub(super) last_identification: u16,
     pub(super) identifications: Identifications,
     /// What the last packet was, see [`digest`].
-    last_digest: u64,
+    pub(super) last_digest: u64,
     /// The latest of its time stamps; 0 where none is known.
     pub(super) stamp: u32,
     /// The last window offered, scaled.
@@ -181,7 +181,7 @@ impl Direction {
     }
 
     #[inline]
-    fn count_payload(&mut self, seen: &Observed<'_>) {
+    pub(super) fn count_payload(&mut self, seen: &Observed<'_>) {
         let len = seen.segment.tcp.payload_len;
         if len > 0 {
             self.data_segments = self.data_segments.saturating_add(1);
@@ -392,7 +392,7 @@ impl Direction {
     /// Times one segment at a time, and none while something before it is missing: its
     /// acknowledgement would wait for that.
     #[inline]
-    fn start_timing(&mut self, seen: &Observed<'_>) {
+    pub(super) fn start_timing(&mut self, seen: &Observed<'_>) {
         if !self.is(bit::TIMING | bit::UNSEEN) {
             self.bits |= bit::TIMING;
             self.timed_end = self.next;
@@ -446,7 +446,7 @@ impl Direction {
 
 /// Numbers, flags and length in one word, which hardly ever is the same for different segments.
 #[inline]
-const fn digest(seen: &Observed<'_>) -> u64 {
+pub(super) const fn digest(seen: &Observed<'_>) -> u64 {
     let tcp = seen.segment.tcp;
     let numbers = (tcp.sequence as u64) << 32 | tcp.acknowledgement as u64;
     numbers.wrapping_mul(0x9e37_79b9_7f4a_7c15)

@@ -13,6 +13,7 @@
 //! | [`identifications`] | packets that were seen before |
 //! | [`marks`] | when data was sent first |
 //! | [`handshake`] | the round trip on either side of the tap |
+//! | `predict` | the short way of a segment that the connection awaited |
 //! | [`rtt`] | round-trip times: sums, deviation, jitter |
 //! | [`series`] | round-trip times by interval |
 //!
@@ -27,6 +28,7 @@ pub mod first;
 pub mod handshake;
 pub mod identifications;
 pub mod marks;
+mod predict;
 pub mod readings;
 pub mod rtt;
 pub mod series;
@@ -75,6 +77,21 @@ impl Metrics {
         let ended = full.segment(seen, interval);
         self.full = Some(full);
         ended
+    }
+
+    /// As [`Self::segment`], for a segment that the connection awaited.
+    #[inline]
+    pub(in crate::flow::tcp) fn predicted(
+        &mut self,
+        seen: &Observed<'_>,
+        interval: Option<i64>,
+    ) -> Option<IntervalRtt> {
+        if let Some(full) = &mut self.full
+            && let Some(rtt) = full.predicted(seen)
+        {
+            return full.answered(seen, rtt, interval);
+        }
+        self.segment(seen, interval)
     }
 
     /// Takes the segment, if it is the first and without payload, or repeats a first one that is
@@ -297,10 +314,21 @@ impl TcpMetrics {
         if !seen.has(TcpFlags::ACK) {
             return None;
         }
-        let rtt = peer.acknowledged(seen, sender, &self.handshake, &mut self.ledger)?;
-        peer.rtt.add(rtt);
-        let interval = interval?;
-        self.sample(1 - seen.from, seen.segment.time, rtt, interval)
+        let rtt = peer.acknowledged(seen, sender, &self.handshake, &mut self.ledger);
+        self.answered(seen, rtt, interval)
+    }
+
+    /// Adds the round-trip time that an acknowledgement gave, if it gave one.
+    #[inline]
+    fn answered(
+        &mut self,
+        seen: &Observed<'_>,
+        rtt: Option<u64>,
+        interval: Option<i64>,
+    ) -> Option<IntervalRtt> {
+        let rtt = rtt?;
+        self.directions[1 - (seen.from & 1)].rtt.add(rtt);
+        self.sample(1 - seen.from, seen.segment.time, rtt, interval?)
     }
 
     /// Adds a sample to the series of one direction.
