@@ -53,9 +53,14 @@ impl FlowTracker {
         let is_bad = self.verdict == checksum::ChecksumVerdict::Bad;
         let is_damaged = is_bad && flow.has_mostly_good(side);
         let segment = Segment { is_damaged, ..Segment::new(unit.time, from, ip, header) };
-        let payload = unit.payload(bytes);
+        let start = header.payload_offset as usize;
+        let end = start.saturating_add(header.payload_captured as usize);
+        let payload = unit.data(bytes).get(start..end).unwrap_or_default();
         let arrival = Arrival { now: unit.now, payload, is_same: false };
         match &mut flow.exchange {
+            TransportState::Connection(tcp) if !tcp.is_undecided() => {
+                return self.segment(&arrival, &segment, place);
+            }
             TransportState::Connection(_) | TransportState::Datagrams(_) => {}
             TransportState::Opening(first) => {
                 if first.repeat_plain(&segment) {
