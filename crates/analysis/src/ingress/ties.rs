@@ -94,6 +94,15 @@ mod tests {
     }
 
     #[test]
+    fn pairs_with_equal_sums_are_told_apart_and_directions_are_not() {
+        let host = |last| Address::from_v4([192, 0, 2, last]);
+        let mut ties = Ties::new();
+        let pairs = [[1, 4], [2, 3], [4, 1], [3, 2], [1, 4]];
+        let numbers = pairs.map(|[a, b]| ties.number(at(9), [host(a), host(b)]));
+        assert_eq!(numbers, [0, 0, 1, 1, 2]);
+    }
+
+    #[test]
     fn no_two_packets_of_a_pair_have_one_number_while_time_stands_still() {
         let mut ties = Ties::new();
         let numbers: BTreeSet<_> = (0..200)
