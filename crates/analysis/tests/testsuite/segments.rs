@@ -55,6 +55,19 @@ fn sequence_numbers_wrap_anywhere() {
     }
 }
 
+/// Where the acknowledgements take another way, nobody waits for them behind the first window.
+#[test]
+fn data_of_which_nothing_is_acknowledged_is_taken() {
+    let mut wire = opened();
+    wire.says(Client, REQUEST);
+    wire.sends(Server, b"HTTP/1.1 200 OK\r\nContent-Length: 28000\r\n\r\n");
+    for _ in 0..20 {
+        wire.sends(Server, &[b'x'; 1_400]);
+    }
+    wire.ends(Server).ends(Client);
+    assert_eq!(wire.logs().http(), ["POST /in 26 200 OK 28000"]);
+}
+
 /// Floods repeat such a SYN as often as they can.
 #[test]
 fn a_syn_with_data_that_comes_again_says_nothing_new() {
