@@ -155,7 +155,7 @@ impl Ingress {
         let unit = units.spare();
         let is_straight =
             decode::packet_into(packet.link_type, packet.data, packet.wire_len, &mut unit.decoded);
-        let pair = unit.ip().map_or_else(Default::default, |ip| [ip.source, ip.destination]);
+        let pair = unit.ip().map(|ip| (&ip.source, &ip.destination));
         self.tie = self.ties.number(self.now(), pair);
         if self.is_plain(&unit.decoded, is_straight, packet.data)
             && let header = self.checksums.judge_header(&unit.decoded, packet.data)

@@ -62,7 +62,7 @@ fn data_of_which_nothing_is_acknowledged_is_taken() {
     wire.says(Client, REQUEST);
     wire.sends(Server, b"HTTP/1.1 200 OK\r\nContent-Length: 28000\r\n\r\n");
     for _ in 0..20 {
-        wire.sends(Server, &[b'x'; 1_400]);
+        wire.sends(Server, [b'x'; 1_400]);
     }
     wire.ends(Server).ends(Client);
     assert_eq!(wire.logs().http(), ["POST /in 26 200 OK 28000"]);
