@@ -48,7 +48,7 @@ fn network(
     offset: usize,
 ) -> bool {
     let (data, wire_len) = (frame.from(offset), frame.wire_from(offset));
-    match kind {
+    let (header_len, above, layer, number) = match kind {
         ethertype::IPV4 => {
             let Some(view) = Ipv4View::parse(data) else { return false };
             let total_len = usize::from(view.total_len());
@@ -60,13 +60,7 @@ fn network(
             }
             let above = Extent::within(data, offset, Ipv4View::LEN, total_len);
             decoded.ip = Some(ipv4_value(view, offset, total_len, above));
-            transport(
-                decoded,
-                data,
-                Ipv4View::LEN,
-                above,
-                (layers.with(Layer::Ipv4), view.protocol()),
-            )
+            (Ipv4View::LEN, above, Layer::Ipv4, view.protocol())
         }
         ethertype::IPV6 => {
             let Some(view) = Ipv6View::parse(data) else { return false };
@@ -76,16 +70,11 @@ fn network(
             }
             let above = Extent::within(data, offset, Ipv6View::LEN, total_len);
             decoded.ip = Some(ipv6_value(view, offset, total_len, above));
-            transport(
-                decoded,
-                data,
-                Ipv6View::LEN,
-                above,
-                (layers.with(Layer::Ipv6), view.next_header()),
-            )
+            (Ipv6View::LEN, above, Layer::Ipv6, view.next_header())
         }
-        _ => false,
-    }
+        _ => return false,
+    };
+    transport(decoded, data, header_len, above, (layers.with(layer), number))
 }
 
 /// Decodes what follows an IP header of a length, at the begin of `data`.
