@@ -257,8 +257,7 @@ impl FlowTracker {
         let endings = &mut self.statistics.holes;
         let urgent = self.talking.urgent;
         let mut around = self.talking.around(context, endings, &mut self.findings);
-        let mut delivery = delivery(arrival, segment, taken);
-        delivery.is_doubtful = is_doubtful;
+        let mut delivery = delivery(arrival, segment, taken, is_doubtful);
         if let Some(offset) = segment.urgent_offset()
             && urgent == Urgent::OutOfBand
         {
@@ -379,6 +378,7 @@ fn delivery<'a>(
     arrival: &Arrival<'a>,
     segment: &Segment<'_>,
     taken: &SegmentOutcome,
+    is_doubtful: bool,
 ) -> StreamSegment<'a> {
     let len = segment.tcp.payload_len;
     let payload = taken.position.filter(|_| len > 0).map(|position| {
@@ -395,7 +395,7 @@ fn delivery<'a>(
         payload,
         acknowledged: taken.acknowledged,
         end: end.map(|position| position.saturating_add(len.into())),
-        is_doubtful: false,
+        is_doubtful,
         is_reset: taken.is_reset,
     }
 }
