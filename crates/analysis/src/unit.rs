@@ -104,6 +104,13 @@ impl DecodedDatagram {
                 self.ip().map_or((0, 0), |ip| (ip.payload_offset, ip.payload_captured))
             }
         };
+        self.part(bytes, offset, len)
+    }
+
+    /// What lies at an offset that `decoded` tells, out of the bytes that came with the unit.
+    #[must_use]
+    #[inline]
+    pub(crate) fn part<'a>(&'a self, bytes: &'a [u8], offset: u32, len: u32) -> &'a [u8] {
         let (start, len) = (offset as usize, len as usize);
         self.data(bytes).get(start..start.saturating_add(len)).unwrap_or_default()
     }

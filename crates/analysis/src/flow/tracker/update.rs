@@ -4,6 +4,7 @@ use netsniff_packet::checksum;
 use netsniff_packet::decode::{Tcp, Transport, Udp};
 
 use super::{Arrival, FlowTracker, Lookup};
+use crate::depth::Depth;
 use crate::flow::history::History;
 use crate::flow::tcp::connection::{SegmentContext, SegmentOutcome};
 use crate::flow::tcp::{self, Segment, TcpConnection};
@@ -53,9 +54,7 @@ impl FlowTracker {
         let is_bad = self.verdict == checksum::ChecksumVerdict::Bad;
         let is_damaged = is_bad && flow.has_mostly_good(side);
         let segment = Segment { is_damaged, ..Segment::new(unit.time, from, ip, header) };
-        let start = header.payload_offset as usize;
-        let end = start.saturating_add(header.payload_captured as usize);
-        let payload = unit.data(bytes).get(start..end).unwrap_or_default();
+        let payload = unit.part(bytes, header.payload_offset, header.payload_captured);
         let arrival = Arrival { now: unit.now, payload, is_same: false };
         match &mut flow.exchange {
             TransportState::Connection(tcp) if !tcp.is_undecided() => {
@@ -91,6 +90,7 @@ impl FlowTracker {
             Some(tcp) if tcp.is_undecided() => self.decide(segment, place),
             _ => segment,
         };
+        self.unfold(place);
         self.segment(arrival, &segment, place)
     }
 
@@ -124,14 +124,21 @@ impl FlowTracker {
         }
     }
 
+    /// Makes a connection of the flow at `place` where only its opening is kept.
+    #[inline]
+    fn unfold(&mut self, place: u32) {
+        let Some(flow) = self.table.flow_mut(place) else { return };
+        if matches!(flow.exchange, TransportState::Opening(_)) {
+            flow.unfold(&self.limits);
+            let change = flow.exchange.heap_bytes();
+            self.note_change(change as isize);
+        }
+    }
+
     /// Takes a connection on by a segment. Returns whether its deadline may have come forward.
     fn segment(&mut self, arrival: &Arrival<'_>, segment: &Segment<'_>, place: u32) -> bool {
         let Some(flow) = self.table.flow_mut(place) else { return false };
-        let Flow { exchange: TransportState::Connection(tcp), kinds, letters, last, .. } = flow
-        else {
-            return self.first_segment(arrival, segment, place);
-        };
-        let was_established = tcp.is_handshake_done();
+        let Flow { exchange, kinds, letters, last, depth, .. } = flow;
         let mut context = SegmentContext {
             now: arrival.now,
             history: History { seen: kinds, letters, grown: 0 },
@@ -141,79 +148,65 @@ impl FlowTracker {
             rtt_interval: self.rtt_interval,
             rtt: &mut self.rtt,
         };
-        let taken = tcp.segment(segment, &mut context);
-        let change = tcp.recount() + context.history.grown as isize;
-        let is_hastened = tcp.is_hastened();
-        let is_established = tcp.is_handshake_done() && !was_established;
-        if taken.is_flipped {
+        let step = match exchange {
+            TransportState::Connection(tcp) => {
+                let was_established = tcp.is_handshake_done();
+                let outcome = tcp.segment(segment, &mut context);
+                Step {
+                    outcome,
+                    change: tcp.recount(),
+                    is_hastened: tcp.is_hastened(),
+                    is_established: tcp.is_handshake_done() && !was_established,
+                }
+            }
+            _ => begin(exchange, depth.now(), segment, &mut context),
+        };
+        let change = step.change + context.history.grown as isize;
+        let Step { outcome, is_hastened, is_established, .. } = step;
+        if outcome.is_flipped {
             flow.flip();
         }
         if is_established {
             flow.interactive = is_interactive(flow);
         }
         self.note_change(change);
-        self.go_on(arrival, segment, &taken, place);
-        is_hastened
-    }
-
-    /// As [`Self::segment`], where there is no connection yet.
-    #[inline(never)]
-    fn first_segment(&mut self, arrival: &Arrival<'_>, segment: &Segment<'_>, place: u32) -> bool {
-        let Some(flow) = self.table.flow_mut(place) else { return false };
-        let before = flow.exchange.heap_bytes();
-        if matches!(flow.exchange, TransportState::Opening(_)) {
-            flow.unfold(&self.limits);
-            let change = flow.exchange.heap_bytes() as isize - before as isize;
-            self.note_change(change);
-            return self.segment(arrival, segment, place);
-        }
-        let Flow { kinds, letters, last, depth, .. } = flow;
-        let mut tcp = TcpConnection::at(depth.now());
-        let mut context = SegmentContext {
-            now: arrival.now,
-            history: History { seen: kinds, letters, grown: 0 },
-            last_time: last,
-            weirds: &mut self.weirds,
-            limits: &self.limits,
-            rtt_interval: self.rtt_interval,
-            rtt: &mut self.rtt,
-        };
-        let taken = tcp.unpredicted(segment, &mut context);
-        let letters_grown = context.history.grown;
-        tcp.recount();
-        let is_hastened = tcp.is_hastened();
-        let is_established = tcp.is_handshake_done();
-        flow.exchange = match tcp.as_opening() {
-            Some(first) => TransportState::Opening(first),
-            None => TransportState::Connection(Box::new(tcp)),
-        };
-        if taken.is_flipped {
-            flow.flip();
-        }
-        if is_established {
-            flow.interactive = is_interactive(flow);
-        }
-        let after = flow.exchange.heap_bytes() + letters_grown;
-        self.note_change(after as isize - before as isize);
-        self.go_on(arrival, segment, &taken, place);
-        is_hastened
-    }
-
-    /// Hands on what a segment amounts to, to what is said in its connection.
-    #[inline]
-    fn go_on(
-        &mut self,
-        arrival: &Arrival<'_>,
-        segment: &Segment<'_>,
-        taken: &SegmentOutcome,
-        place: u32,
-    ) {
-        if taken.is_renumbering {
+        if outcome.is_renumbering {
             // What comes now may be of others than what was said before.
             self.hush(place);
         }
-        self.stream(arrival, segment, taken, place);
+        self.stream(arrival, segment, &outcome, place);
+        is_hastened
     }
+}
+
+/// What a segment did to its connection.
+struct Step {
+    outcome: SegmentOutcome,
+    /// Bytes by which the connection grew.
+    change: isize,
+    is_hastened: bool,
+    is_established: bool,
+}
+
+/// Begins a connection with a segment.
+#[inline(never)]
+fn begin(
+    exchange: &mut TransportState,
+    depth: Depth,
+    segment: &Segment<'_>,
+    context: &mut SegmentContext<'_>,
+) -> Step {
+    let before = exchange.heap_bytes();
+    let mut tcp = TcpConnection::at(depth);
+    let outcome = tcp.unpredicted(segment, context);
+    tcp.recount();
+    let (is_hastened, is_established) = (tcp.is_hastened(), tcp.is_handshake_done());
+    *exchange = match tcp.as_opening() {
+        Some(first) => TransportState::Opening(first),
+        None => TransportState::Connection(Box::new(tcp)),
+    };
+    let change = exchange.heap_bytes() as isize - before as isize;
+    Step { outcome, change, is_hastened, is_established }
 }
 
 /// Notes the tunnel around a packet of the flow, and returns by how many bytes it grew.
