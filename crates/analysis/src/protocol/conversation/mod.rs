@@ -329,12 +329,23 @@ impl Conversation {
     ) -> Read {
         let mut taken = 0;
         while taken < all.len() {
-            let data = &all[taken..];
-            let input = Bytes { time, from, data };
-            let progress = match self.call(found, |session, found| session.bytes(&input, found)) {
+            let other_waits = self.unread[from.peer().index()].is_waiting;
+            let step = |session: &mut dyn Session, found: &mut Findings| loop {
+                let data = &all[taken..];
+                match session.bytes(&Bytes { time, from, data }, found) {
+                    Progress::Consumed(len)
+                        if len < data.len() && !other_waits && found.is_silent() =>
+                    {
+                        taken += len.max(1);
+                    }
+                    progress => break progress,
+                }
+            };
+            let progress = match self.call(found, step) {
                 Outcome::Progress(progress) => progress,
                 Outcome::Failed => break,
             };
+            let data = &all[taken..];
             self.read_within(time, from, context, found);
             let unread = &mut self.unread[from.index()];
             unread.needed = 0;
@@ -455,7 +466,8 @@ impl Conversation {
         });
     }
 
-    /// Calls the session. One that panics is dropped, and counted.
+    /// Calls the session, which may be asked several times at once as long as nobody else has to look at what it
+    /// came to. One that panics is dropped, and counted.
     #[inline]
     fn call(
         &mut self,

@@ -74,6 +74,13 @@ impl Findings {
             && !self.is_beyond
     }
 
+    /// Whether the session that just read has shown nothing that belongs to what it read: no oddities, and
+    /// nothing carried.
+    #[inline]
+    pub(in crate::protocol) const fn is_silent(&self) -> bool {
+        self.weirds.is_empty() && self.carried.is_empty()
+    }
+
     /// Adds a row of the connection.
     pub fn row(&mut self, row: impl Row + 'static) {
         self.boxed_row(Box::new(row));
