@@ -17,6 +17,9 @@ pub(crate) const OCSP_REPLY: &str = "application/ocsp-response";
 /// Holes of a file that comes in ranges, which later ranges may fill.
 const MAX_HOLES: usize = 256;
 
+/// Bytes of a file for which there is room from its begin on.
+const FIRST_PIECE: usize = 512;
+
 /// The flow that carries files, as sessions keep it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Carrier {
@@ -209,10 +212,19 @@ impl FileTransfer {
         let mut rest = data;
         if !self.is_told {
             let wanted = HEAD.saturating_sub(self.head.len()).min(data.len());
-            self.head.extend_from_slice(&data[..wanted]);
-            rest = &data[wanted..];
-            if self.head.len() >= HEAD {
-                self.report();
+            let (head, behind) = data.split_at(wanted);
+            rest = behind;
+            if head.len() == HEAD {
+                self.tell(head);
+            } else {
+                if self.head.is_empty() {
+                    // Mails come line by line.
+                    self.head.reserve_exact(head.len().max(FIRST_PIECE));
+                }
+                self.head.extend_from_slice(head);
+                if self.head.len() >= HEAD {
+                    self.report();
+                }
             }
         }
         if let Some(reply) = &mut self.reply {
@@ -306,14 +318,19 @@ impl FileTransfer {
     /// Tells its kind by what came so far.
     pub(crate) fn report(&mut self) {
         if !self.is_told {
-            self.is_told = true;
-            self.mime_type = mime::of(&self.head);
             let head = core::mem::take(&mut self.head);
-            if self.mime_type == Some(pe::MIME_TYPE) {
-                self.headers.get_or_insert_default().bytes(&head);
-            }
-            self.reply = (self.mime_type == Some(OCSP_REPLY)).then_some(head);
+            self.tell(&head);
         }
+    }
+
+    /// Tells its kind by its first bytes.
+    fn tell(&mut self, head: &[u8]) {
+        self.is_told = true;
+        self.mime_type = mime::of(head);
+        if self.mime_type == Some(pe::MIME_TYPE) {
+            self.headers.get_or_insert_default().bytes(head);
+        }
+        self.reply = (self.mime_type == Some(OCSP_REPLY)).then(|| head.to_vec());
     }
 
     /// Takes it for a reply of OCSP, as the protocol tells.

@@ -1,21 +1,41 @@
 //! Kinds of files that bytes at a place tell.
 
+use std::sync::LazyLock;
+
 /// Bytes that stand at a place in files of one kind.
-pub(super) struct Magic {
+struct Magic {
     /// Offset of the bytes in the file.
-    pub(super) at: usize,
+    at: usize,
     /// Bytes that every file of the kind has there.
-    pub(super) bytes: &'static [u8],
+    bytes: &'static [u8],
     /// The MIME type.
-    pub(super) mime: &'static str,
+    mime: &'static str,
 }
 
 const fn magic(at: usize, bytes: &'static [u8], mime: &'static str) -> Magic {
     Magic { at, bytes, mime }
 }
 
+/// By the first byte of a file, those of [`MAGICS`] that it may have, in their order.
+static BY_FIRST: LazyLock<Vec<Vec<&Magic>>> = LazyLock::new(|| {
+    let may_have = |magic: &&Magic, first| magic.at > 0 || magic.bytes.first() == Some(&first);
+    let having = |first| MAGICS.iter().filter(|magic| may_have(magic, first)).collect();
+    (0..=u8::MAX).map(having).collect()
+});
+
+/// The kind of a file with this head, if it has one of [`MAGICS`].
+pub(super) fn of(head: &[u8]) -> Option<&'static str> {
+    // The first byte alone refuses nearly all of them.
+    let has = |magic: &&&Magic| {
+        head.get(magic.at) == magic.bytes.first()
+            && head.get(magic.at..).is_some_and(|rest| rest.starts_with(magic.bytes))
+    };
+    let candidates = BY_FIRST.get(usize::from(*head.first()?))?;
+    candidates.iter().find(has).map(|magic| magic.mime)
+}
+
 /// Kinds that a few bytes tell for sure, the more particular first.
-pub(super) const MAGICS: &[Magic] = &[
+static MAGICS: &[Magic] = &[
     magic(0, b"\x89PNG", "image/png"),
     magic(0, b"GIF8", "image/gif"),
     magic(0, b"\xff\xd8", "image/jpeg"),
@@ -147,3 +167,32 @@ pub(super) const MAGICS: &[Magic] = &[
     magic(0, b"MDMP", "application/x-windows-minidump"),
     magic(0, b"solid ", "application/sla"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first of all that a file has.
+    fn first_of(head: &[u8]) -> Option<&'static str> {
+        let has =
+            |magic: &&Magic| head.get(magic.at..).is_some_and(|rest| rest.starts_with(magic.bytes));
+        MAGICS.iter().find(has).map(|magic| magic.mime)
+    }
+
+    #[test]
+    fn every_kind_is_found_in_its_order_and_no_prefix_panics() {
+        for magic in MAGICS {
+            for first in 0..=u8::MAX {
+                let mut file = vec![0; magic.at];
+                file.extend_from_slice(magic.bytes);
+                if magic.at > 0 {
+                    file[0] = first;
+                }
+                assert!(of(&file).is_some(), "{}", magic.mime);
+                for len in 0..=file.len() {
+                    assert_eq!(of(&file[..len]), first_of(&file[..len]), "{} {first}", magic.mime);
+                }
+            }
+        }
+    }
+}

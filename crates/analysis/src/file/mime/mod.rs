@@ -4,8 +4,9 @@
 
 mod magic;
 
-use magic::{MAGICS, Magic};
-use memchr::memmem;
+use std::sync::LazyLock;
+
+use memchr::{memchr, memmem};
 
 /// Bytes from which the kind of a file is told, Zeek's `default_file_bof_buffer_size`.
 pub(crate) const HEAD: usize = 4_096;
@@ -47,20 +48,15 @@ const ELEMENTS: &[(&[u8], &str)] = &[
 /// Ways in which scripts for browsers often begin.
 const JAVASCRIPT: &[&[u8]] = &[b"for (;;);", b"document.write(", b"document.writeln("];
 
+/// What scripts of PHP have somewhere.
+static PHP: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"<?php"));
+
 /// Characters by which plain text is told.
 const TEXT: usize = 10;
 
 /// The kind of a file that begins with `head`; `None` where that tells nothing.
 #[must_use]
 pub fn of(head: &[u8]) -> Option<&'static str> {
-    let by_magic = || {
-        // The first byte alone refuses nearly all of them.
-        let is_there = |magic: &&Magic| {
-            head.get(magic.at) == magic.bytes.first()
-                && head.get(magic.at..).is_some_and(|rest| rest.starts_with(magic.bytes))
-        };
-        MAGICS.iter().find(is_there).map(|magic| magic.mime)
-    };
     script(head)
         .or_else(|| archive(head))
         .or_else(|| ocsp(head))
@@ -68,7 +64,7 @@ pub fn of(head: &[u8]) -> Option<&'static str> {
         .or_else(|| executable(head))
         .or_else(|| matroska(head))
         .or_else(|| mpeg(head))
-        .or_else(by_magic)
+        .or_else(|| magic::of(head))
         .or_else(|| javascript(head))
         .or_else(|| markup(head))
         .or_else(|| text(head))
@@ -181,7 +177,7 @@ fn text(head: &[u8]) -> Option<&'static str> {
     if strip_word(head, b"return-path:").or_else(|| strip_word(head, b"delivered-to:")).is_some() {
         return Some("message/rfc822");
     }
-    memmem::find(head, b"<?php").map(|_| "text/x-php")
+    PHP.find(head).map(|_| "text/x-php")
 }
 
 /// Zip archives: what they hold tells more.
@@ -194,7 +190,7 @@ fn archive(head: &[u8]) -> Option<&'static str> {
     let name_len = usize::from(u16::from_le_bytes([*rest.get(22)?, *rest.get(23)?]));
     let name = rest.get(26..)?;
     let name = name.get(..name_len).unwrap_or(name);
-    let has = |part: &[u8]| head.windows(part.len()).any(|window| window == part);
+    let has = |part: &[u8]| memmem::find(head, part).is_some();
     Some(if name.starts_with(b"META-INF/") {
         "application/java-archive"
     } else if name == b"[Content_Types].xml" || name.starts_with(b"_rels/") {
@@ -281,15 +277,13 @@ fn ini(head: &[u8]) -> Option<&'static str> {
 
 /// Whether XML is declared in UTF-16: every other byte is 0.
 fn is_wide_xml(head: &[u8]) -> bool {
-    let narrow: Vec<u8> =
-        without_mark(head).iter().copied().filter(|&byte| byte != 0).take(6).collect();
-    narrow == b"<?xml "
+    without_mark(head).iter().filter(|&&byte| byte != 0).take(6).eq(b"<?xml ")
 }
 
 /// What the begin of an element tells of feeds: those of Atom say so.
 fn feed(element: &[u8]) -> Option<&'static str> {
-    let end = element.iter().position(|&byte| byte == b'>').unwrap_or(element.len());
-    let has = |part: &[u8]| element[..end].windows(part.len()).any(|window| window == part);
+    let end = || memchr(b'>', element).unwrap_or(element.len());
+    let has = |part: &[u8]| memmem::find(&element[..end()], part).is_some();
     let is_atom = (begins_with(element, b"rss") && has(b"xmlns:atom"))
         || (begins_with(element, b"feed") && has(b"http://www.w3.org/2005/Atom"));
     is_atom.then_some("text/atom")
@@ -298,7 +292,7 @@ fn feed(element: &[u8]) -> Option<&'static str> {
 /// Pictures whose element stands somewhere behind a declaration.
 fn svg(head: &[u8]) -> Option<&'static str> {
     let rest = head.strip_prefix(b"<?xml version=\"")?;
-    rest.windows(4).skip(4).any(|window| window == b"<svg").then_some("image/svg+xml")
+    memmem::find(rest.get(4..)?, b"<svg").map(|_| "image/svg+xml")
 }
 
 /// HTML, XML and their kin, by the first element behind comments and declarations.
@@ -315,10 +309,7 @@ fn markup(head: &[u8]) -> Option<&'static str> {
         } else {
             break;
         };
-        let Some(at) = rest.windows(end.len()).skip(skipped).position(|window| window == end)
-        else {
-            break;
-        };
+        let Some(at) = rest.get(skipped..).and_then(|rest| memmem::find(rest, end)) else { break };
         rest = rest[skipped + at + end.len()..].trim_ascii_start();
     }
     if let Some(element) = rest.strip_prefix(b"<") {
@@ -483,15 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn no_prefix_of_anything_panics() {
-        for magic in MAGICS {
-            let mut file = vec![0; magic.at];
-            file.extend_from_slice(magic.bytes);
-            assert!(of(&file).is_some(), "{}", magic.mime);
-            for len in 0..file.len() {
-                let _ = of(&file[..len]);
-            }
-        }
+    fn no_prefix_of_an_archive_panics() {
         let zip = b"PK\x03\x04\x14\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x09\0\0\0META-INF/";
         assert_eq!(of(zip), Some("application/java-archive"));
         for len in 0..zip.len() {
