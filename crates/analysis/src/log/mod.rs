@@ -13,6 +13,6 @@ pub use capture::Capture;
 pub use conn::Conn;
 pub use gaps::Gaps;
 pub use rtt::Rtt;
-pub use tcp::Tcp;
+pub use tcp::{Tcp, TcpSide};
 pub use tunnel::Tunnel;
 pub use weird::Weird;

@@ -10,6 +10,7 @@ mod declare;
 mod order;
 mod registry;
 mod row;
+mod sides;
 mod value;
 
 pub use anonymous::{Anonymous, RecordAnonymizer};
@@ -17,6 +18,8 @@ pub use connection::{Connection, Proto};
 pub use order::{Observer, Phase, SortKey};
 pub use registry::Registry;
 pub use row::{BegunRow, Columns, Fact, LastColumns, Row, RowEnd, WholeRow};
+#[doc(hidden)]
+pub use sides::is_same;
 pub use value::{Elements, Interval, IntoValue, Port, Seconds, UnsetIfEmpty, Value};
 
 use core::fmt;

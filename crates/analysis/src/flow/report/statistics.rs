@@ -107,11 +107,11 @@ impl Segments {
         let sum = |columns: &[Option<u32>]| {
             columns.iter().flatten().map(|it| u64::from(*it)).sum::<u64>()
         };
-        self.data += sum(&[row.orig_data_segments, row.resp_data_segments]);
-        self.retransmitted += sum(&[row.orig_retx_rto, row.orig_retx_fast, row.orig_retx_spurious]);
-        self.retransmitted += sum(&[row.resp_retx_rto, row.resp_retx_fast, row.resp_retx_spurious]);
-        self.out_of_order += sum(&[row.orig_out_of_order, row.resp_out_of_order]);
-        self.duplicates += sum(&[row.orig_duplicates, row.resp_duplicates]);
+        self.data += sum(&[row.orig.data_segments, row.resp.data_segments]);
+        self.retransmitted += sum(&[row.orig.retx_rto, row.orig.retx_fast, row.orig.retx_spurious]);
+        self.retransmitted += sum(&[row.resp.retx_rto, row.resp.retx_fast, row.resp.retx_spurious]);
+        self.out_of_order += sum(&[row.orig.out_of_order, row.resp.out_of_order]);
+        self.duplicates += sum(&[row.orig.duplicates, row.resp.duplicates]);
     }
 
     const fn merge(&mut self, other: &Self) {
