@@ -2,7 +2,7 @@
 
 use netsniff_packet::Timestamp;
 
-use super::coding::{BLOCK, Budget, Decoded, Decoder};
+use super::coding::{BLOCK, Budget, Decoded, Decoder, Pace};
 use super::exchanges::Exchanges;
 use super::framing::{Framing, Range};
 use super::multipart::Multipart;
@@ -243,6 +243,9 @@ impl Body {
         }
         let Self { decoder, content, len, undecoded, .. } = self;
         let Some(decoder) = decoder else { return };
+        // Each part asks what was carried, and so does who counts what is not decoded.
+        let is_one = matches!(content, BodyContent::Whole(_)) && undecoded.is_none();
+        let pace = if is_one { Pace::Together } else { Pace::Blocks };
         let turn = sink.found.decodable;
         let mut budget = sink.files.budget.at_turn(turn.unwrap_or(u64::MAX));
         let (before, begun) = (budget, *len);
@@ -256,7 +259,7 @@ impl Body {
         let told = if is_last {
             decoder.finish(&mut budget, &mut take)
         } else {
-            decoder.decode(data, &mut budget, &mut take)
+            decoder.decode(data, pace, &mut budget, &mut take)
         };
         if let Some(rest) = undecoded.as_mut().filter(|_| matches!(told, Decoded::Enough(_))) {
             budget = rest.spent(before, *len - begun);

@@ -10,7 +10,7 @@ use crate::limits::Limits;
 pub(in crate::protocol::http) const BLOCK: u64 = 256;
 
 /// What a connection has decoded, and what it may: of all bodies, directions and codings together.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::protocol::http) struct Budget {
     carried: u64,
     decoded: u64,
@@ -70,10 +70,20 @@ impl Budget {
         self.turn
     }
 
+    /// Bytes that may come out, by what was carried.
+    fn room(&self) -> u64 {
+        let most = self.floor.saturating_add(self.carried.saturating_mul(self.ratio));
+        if self.is_over { 0 } else { most.saturating_sub(self.decoded) }
+    }
+
+    /// Whether so many bytes may come out now.
+    pub(super) fn allows(&self, len: u64) -> bool {
+        self.room().min(self.turn) >= len
+    }
+
     /// Notes that so many bytes came out, as far as that is allowed: how many are, and whether all.
     pub(in crate::protocol::http) fn spend(&mut self, len: usize) -> (usize, bool) {
-        let most = self.floor.saturating_add(self.carried.saturating_mul(self.ratio));
-        let room = if self.is_over { 0 } else { most.saturating_sub(self.decoded) };
+        let room = self.room();
         self.is_over |= room < len as u64;
         let allowed = room.min(self.turn).min(len as u64);
         self.decoded += allowed;

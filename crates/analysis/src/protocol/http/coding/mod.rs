@@ -23,6 +23,24 @@ use codings::Coding;
 pub(super) use codings::{Codings, members};
 use deflate::Deflate;
 
+/// The most bytes that come out of one of deflate: two bits may stand for 258 of them.
+const DEFLATE_RATIO: u64 = 1_032;
+
+/// Bytes that went in before and may not have come out, at most.
+const PENDING: u64 = 64;
+
+/// Bytes that may come out of a decoder at once: more than out of most segments.
+const ROOM: usize = 8 << 10;
+
+/// How what is carried goes into the outermost layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// In blocks, of which whoever takes what comes out may want to know.
+    Blocks,
+    /// As much as comes, where that cannot matter.
+    Together,
+}
+
 /// Undoes one body's codings.
 #[derive(Debug)]
 pub(super) struct Decoder {
@@ -36,6 +54,8 @@ struct Layer {
     state: State,
     /// Bytes that it took.
     taken: u64,
+    /// Whether something came out.
+    has_given: bool,
     /// What it took while nothing came out, where it may turn out that it was never applied.
     spare: Option<Vec<u8>>,
 }
@@ -118,6 +138,7 @@ impl Decoder {
         let layer = |(coding, is_sure): (_, bool)| Layer {
             state: State::Begin(coding),
             taken: 0,
+            has_given: false,
             spare: (!is_sure).then(Vec::new),
         };
         let layers: Vec<_> = codings.undone().map(layer).collect();
@@ -125,17 +146,30 @@ impl Decoder {
     }
 
     /// Decodes `data`, and hands what comes out to `take`.
-    pub(super) fn decode(&mut self, data: &[u8], budget: &mut Budget, take: Take<'_>) -> Decoded {
-        self.run(data, false, budget, take)
+    pub(super) fn decode(
+        &mut self,
+        data: &[u8],
+        pace: Pace,
+        budget: &mut Budget,
+        take: Take<'_>,
+    ) -> Decoded {
+        self.run(data, pace, false, budget, take)
     }
 
     /// Hands out what waits for more to come, since none does.
     pub(super) fn finish(&mut self, budget: &mut Budget, take: Take<'_>) -> Decoded {
-        self.run(&[], true, budget, take)
+        self.run(&[], Pace::Blocks, true, budget, take)
     }
 
-    fn run(&mut self, data: &[u8], is_last: bool, budget: &mut Budget, take: Take<'_>) -> Decoded {
-        let told = run(&mut self.layers, true, data, is_last, budget, take);
+    fn run(
+        &mut self,
+        data: &[u8],
+        pace: Pace,
+        is_last: bool,
+        budget: &mut Budget,
+        take: Take<'_>,
+    ) -> Decoded {
+        let told = run(&mut self.layers, Some(pace), data, is_last, budget, take);
         if told == Decoded::TooMuch {
             self.layers.iter_mut().for_each(|layer| layer.state = State::Over);
         }
@@ -178,10 +212,10 @@ impl Decoder {
 
 /// Sends `data` through layers, the outermost first. Each byte that goes into an inner one, and each that
 /// comes out of the innermost, is one that was decoded. What was carried and what was decoded is looked at
-/// in blocks, so that the outcome is the same however a body is cut.
+/// in blocks, so that the outcome is the same however a body is cut. Only the outermost layer has a pace.
 fn run(
     layers: &mut [Layer],
-    is_outermost: bool,
+    pace: Option<Pace>,
     mut data: &[u8],
     is_last: bool,
     budget: &mut Budget,
@@ -198,14 +232,18 @@ fn run(
     let mut told = Decoded::Well;
     while !data.is_empty() {
         let begun = layer.taken % BLOCK;
+        let mut len = data.len().min((BLOCK - begun) as usize);
         if begun == 0 {
-            if is_outermost {
-                budget.carry(BLOCK);
-            } else if !budget.spend(BLOCK as usize).1 {
-                return Decoded::TooMuch;
+            match pace {
+                Some(Pace::Together) if layer.may_take(data.len(), inner, budget) => {
+                    len = data.len();
+                    budget.carry((len as u64).div_ceil(BLOCK) * BLOCK);
+                }
+                Some(_) => budget.carry(BLOCK),
+                None if !budget.spend(BLOCK as usize).1 => return Decoded::TooMuch,
+                None => {}
             }
         }
-        let len = data.len().min((BLOCK - begun) as usize);
         let (block, rest) = data.split_at(len);
         (layer.taken, data) = (layer.taken + len as u64, rest);
         match layer.decode(block, false, inner, budget, take) {
@@ -217,7 +255,7 @@ fn run(
     if is_last {
         for odd in [
             layer.decode(&[], true, inner, budget, take),
-            run(inner, false, &[], true, budget, take),
+            run(inner, None, &[], true, budget, take),
         ] {
             if told == Decoded::Well || odd.is_last() {
                 told = odd.behind(told);
@@ -228,6 +266,16 @@ fn run(
 }
 
 impl Layer {
+    /// Whether so many bytes may go in at once: what comes out of them may be decoded whatever they are credited with,
+    /// so that it does not matter when they are. What begins, begins in blocks.
+    fn may_take(&self, len: usize, inner: &[Self], budget: &Budget) -> bool {
+        let most = (len as u64 + PENDING).saturating_mul(DEFLATE_RATIO);
+        self.has_given
+            && matches!(self.state, State::Deflate(_))
+            && inner.is_empty()
+            && budget.allows(most)
+    }
+
     fn decode(
         &mut self,
         mut data: &[u8],
@@ -237,14 +285,14 @@ impl Layer {
         take: Take<'_>,
     ) -> Decoded {
         let mut told = self.begin(data, budget);
-        let mut out = [0; 4_096];
+        let mut out = [0; ROOM];
         loop {
             let (step, broken) = match &mut self.state {
                 State::Deflate(deflate) => (deflate.step(data, &mut out), "inflate_failed"),
                 State::Brotli(brotli) => (brotli.step(data, is_last, &mut out), "brotli_failed"),
                 State::Untouched if data.is_empty() => return told,
                 State::Untouched => {
-                    let odd = run(inner, false, data, false, budget, take);
+                    let odd = run(inner, None, data, false, budget, take);
                     return if told == Decoded::Well || odd.is_last() {
                         odd.behind(told)
                     } else {
@@ -255,9 +303,9 @@ impl Layer {
             };
             data = data.get(step.took..).unwrap_or_default();
             if step.gave > 0 {
-                self.spare = None;
+                (self.spare, self.has_given) = (None, true);
                 let given = out.get(..step.gave).unwrap_or_default();
-                match run(inner, false, given, false, budget, take) {
+                match run(inner, None, given, false, budget, take) {
                     last if last.is_last() => return last.behind(told),
                     odd if told == Decoded::Well => told = odd,
                     _ => {}
@@ -308,7 +356,7 @@ impl Layer {
             return Decoded::Well;
         };
         self.state = State::Untouched;
-        run(inner, false, &spare, false, budget, take)
+        run(inner, None, &spare, false, budget, take)
     }
 
     /// Bytes that it holds outside itself.

@@ -55,17 +55,50 @@ fn text() -> Vec<u8> {
     (0..20_000_u32).flat_map(|n| (n.wrapping_mul(2_654_435_761) >> 20).to_le_bytes()).collect()
 }
 
-fn in_pieces(value: &str, data: &[u8], len: usize, mut budget: Budget) -> (Vec<u8>, Vec<Decoded>) {
-    let (mut decoder, mut out) = (decoder(value), Vec::new());
-    let mut take = |bytes: &[u8], _| {
-        out.extend_from_slice(bytes);
-        true
+/// What comes out and is told, which is the same at either pace, as is what is left of the budget.
+fn in_pieces(value: &str, data: &[u8], len: usize, budget: Budget) -> (Vec<u8>, Vec<Decoded>) {
+    let [blocks, together] = [Pace::Blocks, Pace::Together].map(|pace| {
+        let (mut decoder, mut out, mut budget) = (decoder(value), Vec::new(), budget);
+        let mut take = |bytes: &[u8], _| {
+            out.extend_from_slice(bytes);
+            true
+        };
+        let pieces = data.chunks(len);
+        let mut told: Vec<_> =
+            pieces.map(|piece| decoder.decode(piece, pace, &mut budget, &mut take)).collect();
+        told.push(decoder.finish(&mut budget, &mut take));
+        told.retain(|told| *told != Decoded::Well);
+        (out, told, budget)
+    });
+    assert!(blocks == together, "{value} in pieces of {len}");
+    (blocks.0, blocks.1)
+}
+
+#[test]
+fn what_may_be_decoded_is_the_same_however_it_comes() {
+    let coded = gzip(&text(), Compression::best());
+    let (len, ratio) = (text().len() as u64, 1);
+    for floor in (0..2 * len).step_by(4_999) {
+        let limits =
+            Limits { http_decoded_bytes: floor, http_decoded_ratio: ratio, ..Limits::default() };
+        let budget = || Budget::from(&limits);
+        let whole = in_pieces("gzip", &coded, coded.len(), budget());
+        for len in [100, 256, 1_000, 1_448] {
+            assert!(in_pieces("gzip", &coded, len, budget()) == whole, "{floor} {len}");
+        }
+    }
+    let is_together = |limits: &Limits| {
+        let (mut decoder, mut budget) = (decoder("gzip"), Budget::from(limits));
+        let mut pieces = 0;
+        decoder.decode(&coded, Pace::Together, &mut budget, &mut |_, _| {
+            pieces += 1;
+            true
+        });
+        pieces
     };
-    let mut told: Vec<_> =
-        data.chunks(len).map(|piece| decoder.decode(piece, &mut budget, &mut take)).collect();
-    told.push(decoder.finish(&mut budget, &mut take));
-    told.retain(|told| *told != Decoded::Well);
-    (out, told)
+    let enough = Limits { http_decoded_bytes: 1 << 30, ..Limits::default() };
+    let scarce = Limits { http_decoded_bytes: 2 * len, ..Limits::default() };
+    assert!(4 * is_together(&enough) < is_together(&scarce), "more comes out at once");
 }
 
 fn gzip(text: &[u8], level: Compression) -> Vec<u8> {
@@ -146,7 +179,7 @@ fn broken_br_gives_the_same_however_it_is_cut() {
 fn nothing_is_decoded_behind_a_gap() {
     let coded = unhex(NUMBERS);
     let (mut decoder, mut budget, mut out) = (decoder("br"), all(16 << 20), Vec::new());
-    decoder.decode(&coded[..300], &mut budget, &mut |bytes, _| {
+    decoder.decode(&coded[..300], Pace::Blocks, &mut budget, &mut |bytes, _| {
         out.extend_from_slice(bytes);
         true
     });
@@ -157,7 +190,8 @@ fn nothing_is_decoded_behind_a_gap() {
     assert!(!decoder.gap(), "what is behind does not count");
     let before = out.len();
     assert!(before > 100 && numbers().starts_with(&out), "{before}");
-    let told = decoder.decode(&coded[310..], &mut budget, &mut |_, _| panic!("decoded"));
+    let told =
+        decoder.decode(&coded[310..], Pace::Blocks, &mut budget, &mut |_, _| panic!("decoded"));
     assert_eq!(told, Decoded::Well);
 }
 
@@ -178,7 +212,7 @@ fn bombs_are_put_out() {
 fn memory_is_what_comes_out_and_counted() {
     let held = |coded: &[u8]| {
         let (mut decoder, mut budget) = (decoder("br"), all(16 << 20));
-        decoder.decode(&coded[..coded.len() - 1], &mut budget, &mut |_, _| true);
+        decoder.decode(&coded[..coded.len() - 1], Pace::Blocks, &mut budget, &mut |_, _| true);
         decoder.finish(&mut budget, &mut |_, _| true);
         decoder.bytes()
     };
@@ -272,7 +306,7 @@ fn an_inner_coding_may_not_have_been_applied() {
                 out.extend_from_slice(bytes);
                 true
             };
-            decoder.decode(piece, &mut all(16 << 20), take);
+            decoder.decode(piece, Pace::Blocks, &mut all(16 << 20), take);
         }
         assert_eq!(out, text, "{len}");
     }
