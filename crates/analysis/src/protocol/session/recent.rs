@@ -2,6 +2,7 @@
 //! hellos for years, and to make something of them costs far more than to find them again.
 
 use core::any::Any;
+use core::cell::Cell;
 use core::fmt::{self, Debug, Formatter};
 
 use hashbrown::HashMap;
@@ -25,23 +26,34 @@ impl<C: Held + Debug + Send + Any> Cache for C {}
 
 /// The caches of all protocols: one of each type, made when it is first asked for.
 #[derive(Debug, Default)]
-pub(in crate::protocol) struct Caches(Vec<Box<dyn Cache>>);
+pub(in crate::protocol) struct Caches {
+    all: Vec<Box<dyn Cache>>,
+    /// Bytes that all of them take, where that was asked since one of them may have changed: with nearly every
+    /// segment somebody asks, and hardly one changes a cache.
+    held: Cell<Option<usize>>,
+}
 
 impl Caches {
     /// The cache of a type.
     pub(in crate::protocol) fn of<C: Cache + Default>(&mut self) -> &mut C {
         let is_it = |cache: &dyn Cache| (cache as &dyn Any).is::<C>();
-        let at = self.0.iter().position(|cache| is_it(&**cache)).unwrap_or_else(|| {
-            self.0.push(Box::<C>::default());
-            self.0.len() - 1
+        let at = self.all.iter().position(|cache| is_it(&**cache)).unwrap_or_else(|| {
+            self.all.push(Box::<C>::default());
+            self.all.len() - 1
         });
-        let cache = &mut *self.0[at] as &mut dyn Any;
+        self.held.set(None);
+        let cache = &mut *self.all[at] as &mut dyn Any;
         cache.downcast_mut().expect("it was found by its type")
     }
 
     /// Bytes that all of them take.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.0.iter().map(|cache| size_of_val(&**cache) + cache.heap_bytes()).sum()
+        self.held.get().unwrap_or_else(|| {
+            let held =
+                self.all.iter().map(|cache| size_of_val(&**cache) + cache.heap_bytes()).sum();
+            self.held.set(Some(held));
+            held
+        })
     }
 }
 
