@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::num::NonZeroU8;
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use super::Protocol;
@@ -65,13 +66,21 @@ impl ProtocolId {
     }
 }
 
-/// The UDP ports of all protocols in ascending order, each of which is of one.
-static UDP_PORTS: LazyLock<Vec<(u16, ProtocolId)>> = LazyLock::new(|| {
-    let of_each = |id: ProtocolId| id.protocol().udp_ports().iter().map(move |&port| (port, id));
+/// Ports in ascending order, each of which is of one protocol.
+type Ports = Vec<(u16, ProtocolId)>;
+
+/// The UDP ports of all protocols.
+static UDP_PORTS: LazyLock<Ports> = LazyLock::new(|| ports(|protocol| protocol.udp_ports()));
+
+/// The TCP ports of all protocols.
+static TCP_PORTS: LazyLock<Ports> = LazyLock::new(|| ports(|protocol| protocol.tcp_ports()));
+
+fn ports(of: impl Fn(&dyn Protocol) -> &'static [u16]) -> Ports {
+    let of_each = |id: ProtocolId| of(id.protocol()).iter().map(move |&port| (port, id));
     let mut ports: Vec<_> = ProtocolId::all().flat_map(of_each).collect();
     ports.sort_unstable_by_key(|&(port, _)| port);
     ports
-});
+}
 
 /// By first byte, the set of the protocols whose datagrams may begin with it.
 static DATAGRAM_HEADS: LazyLock<[u64; 256]> = LazyLock::new(|| {
@@ -108,6 +117,12 @@ impl ProtocolSet {
         Self(self.0 | 1 << id.index())
     }
 
+    /// The set without one.
+    #[must_use]
+    pub const fn without(self, id: ProtocolId) -> Self {
+        Self(self.0 & !(1 << id.index()))
+    }
+
     /// Whether it has a protocol.
     #[must_use]
     #[inline]
@@ -128,8 +143,18 @@ impl ProtocolSet {
     /// The protocol whose servers use this UDP port.
     #[must_use]
     pub fn of_udp_port(self, port: u16) -> Option<ProtocolId> {
-        let at = UDP_PORTS.binary_search_by_key(&port, |&(port, _)| port).ok()?;
-        UDP_PORTS.get(at).map(|&(_, id)| id).filter(|&id| self.has(id))
+        self.of_port(&UDP_PORTS, port)
+    }
+
+    /// The protocol whose servers use this TCP port.
+    #[must_use]
+    pub fn of_tcp_port(self, port: u16) -> Option<ProtocolId> {
+        self.of_port(&TCP_PORTS, port)
+    }
+
+    fn of_port(self, ports: &Ports, port: u16) -> Option<ProtocolId> {
+        let at = ports.binary_search_by_key(&port, |&(port, _)| port).ok()?;
+        ports.get(at).map(|&(_, id)| id).filter(|&id| self.has(id))
     }
 
     /// The protocol that a datagram without a known port is of, by its content.
@@ -196,9 +221,15 @@ impl Services {
 
     /// Their names with commas between, as Zeek's `service` has them; `None` for none.
     #[must_use]
-    pub fn names(&self) -> Option<String> {
-        let names: Vec<_> = self.0.iter().flatten().map(|id| id.protocol().name()).collect();
-        (!names.is_empty()).then(|| names.join(","))
+    pub fn names(&self) -> Option<Cow<'static, str>> {
+        let mut names = self.iter().map(|id| id.protocol().name());
+        let mut all = Cow::Borrowed(names.next()?);
+        for name in names {
+            let all = all.to_mut();
+            all.push(',');
+            all.push_str(name);
+        }
+        Some(all)
     }
 }
 
@@ -223,10 +254,15 @@ mod tests {
         for id in ProtocolId::all() {
             for &port in id.protocol().udp_ports() {
                 assert_eq!(ProtocolSet::ALL.of_udp_port(port), Some(id), "{port}");
-                assert_eq!(ProtocolSet::NONE.of_udp_port(port), None, "{port}");
+                assert_eq!(ProtocolSet::ALL.without(id).of_udp_port(port), None, "{port}");
+            }
+            for &port in id.protocol().tcp_ports() {
+                assert_eq!(ProtocolSet::ALL.of_tcp_port(port), Some(id), "{port}");
+                assert_eq!(ProtocolSet::ALL.without(id).of_tcp_port(port), None, "{port}");
             }
         }
         assert_eq!(ProtocolSet::ALL.of_udp_port(0), None);
+        assert_eq!(ProtocolSet::ALL.of_tcp_port(0), None);
     }
 
     #[test]

@@ -130,10 +130,9 @@ pub(super) fn look(
     let [originator, responder] = heads.map(|head| head.get(..max).unwrap_or(head));
     let SessionContext { port, is_midstream, .. } = *context;
     let heads = Heads { originator, responder, port, is_midstream };
-    let is_hinted = |id: &ProtocolId| id.protocol().tcp_ports().contains(&port);
-    let hinted = wanted.iter().filter(is_hinted);
-    let others = wanted.iter().filter(|id| !is_hinted(id));
-    let hinted = hinted.map(|id| (id, is_final_for_port));
+    let hinted = wanted.of_tcp_port(port);
+    let others = hinted.map_or(wanted, |id| wanted.without(id)).iter();
+    let hinted = hinted.into_iter().map(|id| (id, is_final_for_port));
     for (id, is_final) in hinted.chain(others.map(|id| (id, is_final))) {
         match id.protocol().detect(&heads) {
             Detection::Yes => return Guess::Protocol(id),
