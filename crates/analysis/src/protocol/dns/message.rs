@@ -318,7 +318,7 @@ impl<'a> DnsMessage<'a> {
         if name.len >= 2 {
             name.len -= 1;
         }
-        name.bytes.make_ascii_lowercase();
+        name.bytes[..name.len].make_ascii_lowercase();
         name
     }
 }

@@ -1,6 +1,7 @@
 //! What a resource record says, in the words of Zeek's column `answers`.
 
 use std::io::Write as _;
+use std::net::IpAddr;
 
 use netsniff_packet::Address;
 
@@ -93,8 +94,27 @@ fn address(message: &mut DnsMessage<'_>, address: Option<Address>) -> RdataReadi
     if address.is_none() {
         message.weird("DNS_RR_bad_length");
     }
-    let text = address.map(|address| address.to_string().into_bytes());
+    let text = address.map(|address| match address.to_ip() {
+        IpAddr::V4(address) => dotted(address.octets()),
+        IpAddr::V6(address) => address.to_string().into_bytes(),
+    });
     RdataReading { address, ..RdataReading::whole(text) }
+}
+
+/// An address of IPv4 as text: most answers are one.
+fn dotted(octets: [u8; 4]) -> Vec<u8> {
+    let (mut text, mut len) = (*b"255.255.255.255.", 0);
+    for octet in octets {
+        let digits = [octet / 100, octet / 10 % 10, octet % 10].map(|digit| b'0' + digit);
+        let leading = usize::from(octet < 100) + usize::from(octet < 10);
+        for &digit in &digits[leading..] {
+            text[len] = digit;
+            len += 1;
+        }
+        text[len] = b'.';
+        len += 1;
+    }
+    text[..len - 1].to_vec()
 }
 
 /// A name behind `offset` octets, at which the record should end.

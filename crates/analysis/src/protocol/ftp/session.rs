@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use memchr::memmem;
 use netsniff_packet::Timestamp;
 
 use super::channel::Channel;
@@ -229,7 +230,10 @@ impl FtpSession {
 
     /// The pending command that a reply fits best: by its code, then by its words, then by age.
     fn best_match(&self, code: u16, text: &[u8]) -> Option<usize> {
-        let has = |words: &[u8]| text.windows(words.len().max(1)).any(|window| window == words);
+        if self.pending.len() < 2 {
+            return (!self.pending.is_empty()).then_some(0);
+        }
+        let has = |words: &[u8]| !words.is_empty() && memmem::find(text, words).is_some();
         let score = |pending: &Pending| {
             let fits = u32::from(codes::answers(code, &pending.name)) * 100;
             let named = u32::from(has(&pending.name)) * 20;

@@ -8,6 +8,8 @@
 //! | `HTTP_blank_before_colon` | 5.1: servers must refuse it, proxies remove it |
 //! | `HTTP_bad_header_field` | 5.1: a name that is none, or no colon |
 
+use memchr::memchr;
+
 use crate::protocol::mime::is_token_byte;
 use crate::protocol::syntax::line::Line;
 use crate::weird::Weirds;
@@ -28,7 +30,7 @@ pub(super) fn of_line(data: &[u8], line: &Line<'_>, weirds: &mut Weirds) {
 
 /// Looks at the name of a header field with all of its lines.
 pub(super) fn of_field(text: &[u8], weirds: &mut Weirds) {
-    let colon = text.iter().position(|&byte| byte == b':');
+    let colon = memchr(b':', text);
     let name = colon.and_then(|colon| text.get(..colon)).unwrap_or_default();
     let bare = name.trim_ascii_end();
     if bare.is_empty() || !bare.iter().copied().all(is_token_byte) {

@@ -110,7 +110,7 @@ impl HttpExchange {
     /// Takes the status line; without one, 0.9 is the version and there is no status.
     pub(super) fn response(&mut self, line: &StatusLine<'_>) {
         let reason: Box<[u8]> = line.reason.unwrap_or(b"<empty>").into();
-        self.row.version = Some(format!("{}.{}", line.version.major, line.version.minor));
+        self.row.version = Some(line.version.to_text());
         if is_informational(line.code) {
             self.row.info_code = Some(line.code);
             self.row.info_msg = Some(reason.clone());

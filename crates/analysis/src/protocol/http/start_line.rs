@@ -27,6 +27,11 @@ impl Version {
         }
     }
 
+    /// Its digits with the dot, as the log has it.
+    pub(super) fn to_text(self) -> String {
+        [b'0' + self.major, b'.', b'0' + self.minor].map(char::from).iter().collect()
+    }
+
     /// Whether connections persist without being asked to.
     pub(super) const fn keeps_alive(self) -> bool {
         self.major > 1 || (self.major == 1 && self.minor > 0)

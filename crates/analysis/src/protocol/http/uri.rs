@@ -3,9 +3,26 @@
 use crate::weird::Weirds;
 
 /// Whether a byte may stand in a URI (RFC 3986, section 2), the percent sign included.
-pub(super) fn is_uri_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b":/?#[]@!$&'()*+,;=-_.~%".contains(&byte)
+#[inline]
+pub(super) const fn is_uri_byte(byte: u8) -> bool {
+    URI[byte as usize]
 }
+
+static URI: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0_u8;
+    while byte.is_ascii() {
+        table[byte as usize] = byte.is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let others = b":/?#[]@!$&'()*+,;=-_.~%";
+    let mut at = 0;
+    while at < others.len() {
+        table[others[at] as usize] = true;
+        at += 1;
+    }
+    table
+};
 
 /// Decodes the percent signs of `uri`. Those that stand for nothing stay, and are told.
 pub(super) fn decode(uri: &[u8], weirds: &mut Weirds) -> Vec<u8> {

@@ -15,26 +15,27 @@ pub(in crate::protocol) fn token(text: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Whether a byte may stand in a token of MIME (RFC 2045, section 5.1).
+#[inline]
 pub(in crate::protocol) const fn is_token_byte(byte: u8) -> bool {
-    let is_special = matches!(
-        byte,
-        b'(' | b')'
-            | b'<'
-            | b'>'
-            | b'@'
-            | b','
-            | b';'
-            | b':'
-            | b'\\'
-            | b'"'
-            | b'/'
-            | b'['
-            | b']'
-            | b'?'
-            | b'='
-    );
-    matches!(byte, 33..=126) && !is_special
+    TOKEN[byte as usize]
 }
+
+/// The bytes of tokens: what is visible, but for the special ones.
+static TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = b'!';
+    while byte <= b'~' {
+        table[byte as usize] = true;
+        byte += 1;
+    }
+    let special = b"()<>@,;:\\\"/[]?=";
+    let mut at = 0;
+    while at < special.len() {
+        table[special[at] as usize] = false;
+        at += 1;
+    }
+    table
+};
 
 /// Skips blanks and comments in parentheses (RFC 5322, section 3.2.2).
 pub(super) fn skip_blanks(mut text: &[u8]) -> &[u8] {

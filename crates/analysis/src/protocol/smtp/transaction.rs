@@ -68,7 +68,9 @@ impl Transaction {
 
     /// Takes a reply of the server: its code and its last line.
     pub(super) fn reply(&mut self, code: u16, text: &[u8]) {
-        self.row.last_reply = Some([format!("{code} ").as_bytes(), text].concat().into());
+        // Codes have three digits (RFC 5321, 4.2).
+        let [a, b, c] = [code / 100, code / 10 % 10, code % 10].map(|digit| b'0' + digit as u8);
+        self.row.last_reply = Some([&[a, b, c, b' '], text].concat().into());
     }
 
     /// Learns that the connection changes to TLS.

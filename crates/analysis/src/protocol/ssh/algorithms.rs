@@ -5,6 +5,7 @@ use md5::{Digest, Md5};
 
 use super::framing::Framing;
 use super::packet::string;
+use crate::file::digest::hex;
 
 /// Names of a list that are looked at (`max_algorithms`): longer lists would cost their square.
 pub(super) const MAX_NAMES: usize = 100;
@@ -94,7 +95,7 @@ impl Offer {
             digest.update(b";");
             digest.update(&lists[direction]);
         }
-        digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&digest.finalize())
     }
 
     /// Bytes that it holds outside itself.

@@ -38,7 +38,7 @@ impl Keys {
     pub(super) fn of(version: Version, client_destination: &[u8]) -> Option<[Self; 2]> {
         let (_, initial) = Hkdf::<Sha256>::extract(Some(&version.salt), client_destination);
         let side = |label| {
-            let secret: [u8; 32] = expand(&initial, label)?;
+            let secret: [u8; 32] = expand(&initial, ["", label])?;
             Self::of_secret(version, &secret)
         };
         Some([side("client in")?, side("server in")?])
@@ -46,10 +46,10 @@ impl Keys {
 
     fn of_secret(version: Version, secret: &[u8]) -> Option<Self> {
         let secret = Hkdf::<Sha256>::from_prk(secret).ok()?;
-        let label = |name: &str| format!("{}{name}", version.label());
-        let key = expand(&secret, &label("key"))?;
-        let iv = expand(&secret, &label("iv"))?;
-        let header = expand(&secret, &label("hp"))?;
+        let prefix = version.label();
+        let key = expand(&secret, [prefix, "key"])?;
+        let iv = expand(&secret, [prefix, "iv"])?;
+        let header = expand(&secret, [prefix, "hp"])?;
         Some(Self { key, iv, header, highest: None })
     }
 
@@ -107,15 +107,15 @@ impl Keys {
     }
 }
 
-/// HKDF-Expand-Label without a context, RFC 8446 section 7.1.
-fn expand<const LEN: usize>(secret: &Hkdf<Sha256>, label: &str) -> Option<[u8; LEN]> {
-    let label = format!("tls13 {label}");
-    let mut info = u16::try_from(LEN).ok()?.to_be_bytes().to_vec();
-    info.push(u8::try_from(label.len()).ok()?);
-    info.extend_from_slice(label.as_bytes());
-    info.push(0);
+/// HKDF-Expand-Label without a context, RFC 8446 section 7.1. The label is in two parts.
+fn expand<const LEN: usize>(secret: &Hkdf<Sha256>, label: [&str; 2]) -> Option<[u8; LEN]> {
+    const PREFIX: &str = "tls13 ";
+    let [begin, end] = label.map(str::as_bytes);
+    let label_len = u8::try_from(PREFIX.len() + begin.len() + end.len()).ok()?;
+    let len = u16::try_from(LEN).ok()?.to_be_bytes();
     let mut output = [0; LEN];
-    secret.expand(&info, &mut output).ok()?;
+    let info = [&len[..], &[label_len], PREFIX.as_bytes(), begin, end, &[0]];
+    secret.expand_multi_info(&info, &mut output).ok()?;
     Some(output)
 }
 
