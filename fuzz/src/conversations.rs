@@ -129,7 +129,7 @@ pub fn play_in(wanted: ProtocolSet, turns: &[Turn], flow: Flow, mut cuts: Cuts) 
     }
     conversation.finish(&mut found);
     outcome.drain(&mut found, flow.port);
-    outcome.services = conversation.services().names();
+    outcome.services = conversation.services().names().map(Into::into);
     // Each log has an order of its own; which of two logs gets its row first tells nobody anything.
     outcome.lines.sort_by(|a, b| log(a).cmp(log(b)));
     outcome

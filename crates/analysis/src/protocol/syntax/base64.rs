@@ -1,5 +1,7 @@
 //! Base64, RFC 4648 section 4.
 
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 /// Base64 on its way, in pieces of any length. What is no digit is skipped (RFC 2045, 6.8).
 #[derive(Clone, Debug, Default)]
 pub(in crate::protocol) struct Decoder {
@@ -13,32 +15,43 @@ pub(in crate::protocol) struct Decoder {
 impl Decoder {
     /// Decodes more of it into `out`. Nothing counts behind the padding.
     pub(in crate::protocol) fn decode(&mut self, text: &[u8], out: &mut Vec<u8>) {
-        for &byte in text {
-            if self.is_over {
-                return;
+        let mut rest = text;
+        while !self.is_over {
+            if self.digits == 0 && self.padding == 0 {
+                rest = decode_groups(rest, out);
             }
-            if byte == b'=' {
-                if self.digits > 0 {
-                    self.padding += 1;
-                    if self.digits + self.padding >= 4 {
-                        self.finish(out);
-                        self.is_over = true;
-                    }
-                }
-            } else if let Some(value) = value(byte) {
-                if self.padding > 0 {
+            let Some((&byte, behind)) = rest.split_first() else { return };
+            self.byte(byte, out);
+            rest = behind;
+        }
+    }
+
+    fn byte(&mut self, byte: u8, out: &mut Vec<u8>) {
+        if byte == b'=' {
+            if self.digits > 0 {
+                self.padding += 1;
+                if self.digits + self.padding >= 4 {
                     self.finish(out);
                     self.is_over = true;
-                    return;
-                }
-                self.group = self.group << 6 | u32::from(value);
-                self.digits += 1;
-                if self.digits == 4 {
-                    let [_, bytes @ ..] = self.group.to_be_bytes();
-                    out.extend_from_slice(&bytes);
-                    (self.group, self.digits) = (0, 0);
                 }
             }
+            return;
+        }
+        let value = VALUES[usize::from(byte)];
+        if value == NONE {
+            return;
+        }
+        if self.padding > 0 {
+            self.finish(out);
+            self.is_over = true;
+            return;
+        }
+        self.group = self.group << 6 | u32::from(value);
+        self.digits += 1;
+        if self.digits == 4 {
+            let [_, bytes @ ..] = self.group.to_be_bytes();
+            out.extend_from_slice(&bytes);
+            (self.group, self.digits) = (0, 0);
         }
     }
 
@@ -66,7 +79,6 @@ pub(in crate::protocol) fn decode(text: &[u8]) -> Vec<u8> {
 
 /// Encodes bytes, with padding.
 pub(in crate::protocol) fn encode(data: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(data.len().div_ceil(3) * 4);
     for chunk in data.chunks(3) {
         let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or(0));
@@ -79,16 +91,35 @@ pub(in crate::protocol) fn encode(data: &[u8]) -> String {
     text
 }
 
-const fn value(byte: u8) -> Option<u8> {
-    match byte {
-        b'A'..=b'Z' => Some(byte - b'A'),
-        b'a'..=b'z' => Some(byte - b'a' + 26),
-        b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'+' => Some(62),
-        b'/' => Some(63),
-        _ => None,
+/// Decodes groups of four digits as long as there is nothing else, and returns what follows.
+fn decode_groups<'a>(text: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
+    let (groups, _) = text.as_chunks::<4>();
+    out.reserve(groups.len() * 3);
+    let mut at = 0;
+    for group in groups {
+        let [a, b, c, d] = group.map(|digit| VALUES[usize::from(digit)]);
+        if (a | b | c | d) & NONE != 0 {
+            break;
+        }
+        out.extend_from_slice(&[a << 2 | b >> 4, b << 4 | c >> 2, c << 6 | d]);
+        at += group.len();
     }
+    text.get(at..).unwrap_or_default()
 }
+
+/// What stands for no digit. No value has its bit.
+const NONE: u8 = 0x80;
+
+/// The value of each digit.
+static VALUES: [u8; 256] = {
+    let mut values = [NONE; 256];
+    let mut value = 0;
+    while value < DIGITS.len() {
+        values[DIGITS[value] as usize] = value as u8;
+        value += 1;
+    }
+    values
+};
 
 #[cfg(test)]
 mod tests {
@@ -118,6 +149,22 @@ mod tests {
         assert_eq!(decode(b"Z\r\nm 9!v"), b"foo");
         assert_eq!(decode(b"Zg==Zg=="), b"f");
         assert_eq!(decode(b"Z"), b"");
+    }
+
+    #[test]
+    fn each_byte_is_a_digit_or_is_skipped_at_each_place_of_a_group() {
+        for byte in (0..=u8::MAX).filter(|&byte| byte != b'=') {
+            let value = DIGITS.iter().position(|&digit| digit == byte);
+            for at in 0..4 {
+                let mut text = b"AAAAAAAA".to_vec();
+                text[at] = byte;
+                let bits = value.map_or(0, |value| (value as u32) << (18 - 6 * at));
+                let mut expected = bits.to_be_bytes()[1..].to_vec();
+                // Without a digit seven are left, which are five bytes.
+                expected.resize(if value.is_some() { 6 } else { 5 }, 0);
+                assert_eq!(decode(&text), expected, "{byte:#x} {at}");
+            }
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the summary names: hosts, files, interfaces and filters, by pseudonyms where it must not tell
 //! of people.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use netsniff_analysis::flow::report::talkers::{Connection as TopConnection, Traffic};
@@ -55,7 +56,7 @@ impl Analysis<'_> {
             originator: end(connection.originator),
             responder: end(connection.responder),
             proto: connection.proto.name().to_owned(),
-            service: connection.services.names(),
+            service: connection.services.names().map(Cow::into_owned),
             state: connection.state.name().to_owned(),
             duration_nanos: u64::try_from(connection.duration_nanos)
                 .ok()

@@ -128,6 +128,8 @@ pub struct TcpConnection {
     is_steady: bool,
     /// Bytes outside itself when [`Self::recount`] was last called.
     counted: u32,
+    /// Whether it may hold others since.
+    may_have_grown: bool,
     /// When a connection that is over will be removed.
     remove_at: Timestamp,
     /// When an attempt will have failed.
@@ -167,6 +169,7 @@ impl Default for TcpConnection {
             timers_cancelled: false,
             is_steady: false,
             counted: 0,
+            may_have_grown: true,
             remove_at: Timestamp::MAX,
             attempt_until: Timestamp::MAX,
             half_closed_at: Timestamp::MAX,
@@ -208,6 +211,7 @@ impl TcpConnection {
     ) -> SegmentOutcome {
         let outcome = self.take_in_full(segment, context);
         self.is_steady = self.finds_steady();
+        self.may_have_grown = true;
         outcome
     }
 
@@ -354,17 +358,24 @@ impl TcpConnection {
         self.counted as usize
     }
 
-    /// Counts what it holds outside itself, and returns by how many bytes that has grown: after each segment, so what
-    /// hardly any connection has is looked at only where it is there.
+    /// Counts what it holds outside itself, and returns by how many bytes that has grown: after each segment, so it is
+    /// looked at only where it may have.
     #[inline]
     pub fn recount(&mut self) -> isize {
-        let mut held = self.metrics.heap_bytes();
-        if !self.is_steady {
-            held += self.rare_bytes();
+        if self.is_steady && !self.may_have_grown {
+            debug_assert_eq!(self.counted, self.held(), "what a predicted segment takes");
+            return 0;
         }
+        self.may_have_grown = false;
         let before = self.counted as isize;
-        self.counted = u32::try_from(held).unwrap_or(u32::MAX);
+        self.counted = self.held();
         self.counted as isize - before
+    }
+
+    fn held(&self) -> u32 {
+        // What hardly any connection has is looked at only where it is there.
+        let rare = if self.is_steady { 0 } else { self.rare_bytes() };
+        u32::try_from(self.metrics.heap_bytes() + rare).unwrap_or(u32::MAX)
     }
 
     /// Bytes of holes, and of what is not decided yet. A steady connection has neither.

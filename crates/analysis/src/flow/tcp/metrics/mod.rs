@@ -79,19 +79,19 @@ impl Metrics {
         ended
     }
 
-    /// As [`Self::segment`], for a segment that the connection awaited.
+    /// As [`Self::segment`], for a segment that the connection awaited, with whether they may take more memory now.
     #[inline]
     pub(in crate::flow::tcp) fn predicted(
         &mut self,
         seen: &Observed<'_>,
         interval: Option<i64>,
-    ) -> Option<IntervalRtt> {
+    ) -> (Option<IntervalRtt>, bool) {
         if let Some(full) = &mut self.full
             && let Some(rtt) = full.predicted(seen)
         {
-            return full.answered(seen, rtt, interval);
+            return (full.answered(seen, rtt, interval), interval.is_some());
         }
-        self.segment(seen, interval)
+        (self.segment(seen, interval), true)
     }
 
     /// Takes the segment, if it is the first and without payload, or repeats a first one that is
