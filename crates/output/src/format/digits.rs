@@ -101,6 +101,15 @@ const PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
+/// A number below 10,000, and how many digits it has.
+#[inline]
+pub(super) const fn up_to_four(value: u16) -> ([u8; 4], usize) {
+    let [a, b] = PAIRS[(value / 100 % 100) as usize];
+    let [c, d] = PAIRS[(value % 100) as usize];
+    let leading = (value < 1_000) as u32 + (value < 100) as u32 + (value < 10) as u32;
+    ((u32::from_le_bytes([a, b, c, d]) >> (8 * leading)).to_le_bytes(), 4 - leading as usize)
+}
+
 /// The decimal point and the digits of a number of microseconds below a million.
 #[inline]
 fn six_decimals(micros: u32) -> [u8; 7] {
@@ -237,6 +246,14 @@ mod tests {
         ] {
             assert_eq!(text(|out| seconds(out, micros)), expected);
             assert_eq!(text(|out| short_seconds(out, micros)), short);
+        }
+    }
+
+    #[test]
+    fn small_numbers_have_their_digits() {
+        for value in 0..10_000 {
+            let (digits, len) = up_to_four(value);
+            assert_eq!(core::str::from_utf8(&digits[..len]).unwrap(), value.to_string());
         }
     }
 

@@ -64,6 +64,10 @@ impl<'a> Line<'a> {
     #[inline(never)]
     fn large_number(&mut self, value: u64) {
         const LIMIT: u64 = 100_000_000;
+        if value < 10_000 {
+            let (digits, len) = digits::up_to_four(value as u16);
+            return self.put(digits, len);
+        }
         let (high, low) = (value / LIMIT, (value % LIMIT) as u32);
         if high == 0 {
             let (digits, len) = digits::up_to_eight(low);
