@@ -7,6 +7,7 @@ use super::*;
 use crate::file::Bodies;
 use crate::file::HashKinds;
 use crate::limits::Limits;
+use crate::protocol::Bytes;
 use crate::protocol::Successor;
 
 /// What a session was told, as text.
