@@ -39,6 +39,12 @@ impl Armed {
         self.0.wrapping_sub(tick as u32) as i32 <= 0
     }
 
+    /// What no entry of the ring is armed for while this one comes up: a tick that passed two turns ago.
+    #[must_use]
+    pub const fn never(self) -> Self {
+        Self(self.0.wrapping_sub(2 * SLOTS as u32))
+    }
+
     /// Whether this comes up after `tick`.
     #[must_use]
     #[inline]

@@ -3,11 +3,10 @@
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{TcpFlags, Transport};
 
-use super::findings::report;
+use super::closing::{Due, TOGETHER};
 use super::look_ahead::GROUP;
-use super::{FINISH_STEPS, FlowTracker, packet_key, timer_key};
-use crate::flow::flow_events::FlowEventKind;
-use crate::flow::report::Knowledge;
+use super::{FINISH_STEPS, FlowTracker, packet_key};
+use crate::flow::Flow;
 use crate::flow::report::statistics::Ending;
 use crate::flow::table::FlowTable;
 use crate::flow::table::wheel::{self, Entry, Wheel};
@@ -16,9 +15,6 @@ use crate::unit::{CaptureHole, DecodedDatagram, HoleKind};
 
 /// Bytes for one more flow, with all that finds it again.
 const BYTES_PER_FLOW: usize = FlowTable::bytes_per_flow() + Wheel::BYTES;
-
-/// Number behind which the records stand that the end of a flow makes. No packet makes as many.
-const LAST_RECORDS: u32 = 1 << 16;
 
 impl FlowTracker {
     /// Ends the flow that would expire first, as long as so many more (0 or 1) would exceed a bound.
@@ -53,7 +49,8 @@ impl FlowTracker {
             let Some(flow) = self.table.flow_mut(entry.place) else { continue };
             flow.letters.push(b'X');
             let key = packet_key(unit, flow);
-            self.end(entry.place, &key, Ending::Evicted, observer);
+            let due = Due { place: entry.place, key, ending: Ending::Evicted };
+            self.end_together(&[due], observer);
         }
     }
 
@@ -68,16 +65,22 @@ impl FlowTracker {
     /// Ends the flows whose deadlines lie before the tick that `now` lies in.
     pub fn advance<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
         let until = wheel::tick_of(now);
+        let mut due = core::mem::take(&mut self.due);
         while let Some((tick, entries)) = self.wheel.pass(until) {
-            self.come_up(&entries, |deadline| wheel::tick_of(deadline) <= tick, observer);
+            let is_due = |deadline| wheel::tick_of(deadline) <= tick;
+            self.come_up(&entries, is_due, &mut due, observer);
         }
+        self.end_due(&mut due, observer);
+        self.due = due;
     }
 
-    /// Ends the flows whose timers come up and whose deadlines are due, and arms those again that went on.
+    /// Adds the flows whose timers come up to those that end, where their deadlines are due, and arms
+    /// those again that went on.
     fn come_up<O: Observer>(
         &mut self,
         entries: &[Entry],
         is_due: impl Fn(Timestamp) -> bool,
+        due: &mut Vec<Due>,
         observer: &mut O,
     ) {
         for (turn, group) in entries.chunks(GROUP).enumerate() {
@@ -89,10 +92,14 @@ impl FlowTracker {
                 let Some(flow) = self.table.flow_mut(entry.place) else { continue };
                 let deadline = flow.deadline(&self.limits);
                 if is_due(deadline) {
-                    self.expire(entry.place, deadline, observer);
+                    flow.armed = entry.armed.never();
+                    due.push(Due::by_timer(entry.place, flow, deadline, &self.limits));
                 } else {
                     flow.armed = self.wheel.arm(entry.place, wheel::tick_of(deadline));
                 }
+            }
+            if due.len() >= TOGETHER {
+                self.end_due(due, observer);
             }
         }
     }
@@ -101,7 +108,10 @@ impl FlowTracker {
     pub fn settle<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
         self.advance(now, observer);
         let entries = self.wheel.take_at(wheel::tick_of(now));
-        self.come_up(&entries, |deadline| deadline <= now, observer);
+        let mut due = core::mem::take(&mut self.due);
+        self.come_up(&entries, |deadline| deadline <= now, &mut due, observer);
+        self.end_due(&mut due, observer);
+        self.due = due;
     }
 
     /// Notes that the capture lost packets at engine time `now`: the flows alive then are touched
@@ -137,16 +147,13 @@ impl FlowTracker {
     pub fn begin_finish<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
         self.advance(now, observer);
         let limits = self.limits;
-        let due: Vec<u32> = self
-            .table
-            .iter()
-            .filter(|(_, flow)| flow.deadline(&limits) <= now)
-            .map(|(place, _)| place)
-            .collect();
-        for place in due {
-            let Some(flow) = self.table.flow(place) else { continue };
+        let by_timer = |(place, flow): (u32, &Flow)| {
             let deadline = flow.deadline(&limits);
-            self.expire(place, deadline, observer);
+            (deadline <= now).then(|| Due::by_timer(place, flow, deadline, &limits))
+        };
+        let due: Vec<Due> = self.table.iter().filter_map(by_timer).collect();
+        for together in due.chunks(TOGETHER) {
+            self.end_together(together, observer);
         }
         self.table.forget_keys();
         self.remaining = vec![Vec::new(); FINISH_STEPS as usize];
@@ -162,15 +169,21 @@ impl FlowTracker {
         let mut due = core::mem::take(due);
         // Equal halves are all but impossible; rows of equal rank are sorted by the writer.
         due.sort_unstable_by_key(|&(upper, _)| upper);
+        let mut together = core::mem::take(&mut self.due);
         for (turn, group) in due.chunks(GROUP).enumerate() {
             self.table.prefetch_ends(&due, turn, |&(_, place)| place);
             for &(_, place) in group {
                 let Some(flow) = self.table.flow(place) else { continue };
                 let uid = flow.uid();
                 let key = SortKey { time: now, phase: Phase::End, ordinal: 0, uid, number: 0 };
-                self.end(place, &key, Ending::Finished, observer);
+                together.push(Due { place, key, ending: Ending::Finished });
+            }
+            if together.len() >= TOGETHER {
+                self.end_due(&mut together, observer);
             }
         }
+        self.end_due(&mut together, observer);
+        self.due = together;
     }
 
     /// Ends the flow whose timer came up at its deadline.
@@ -181,67 +194,7 @@ impl FlowTracker {
         observer: &mut O,
     ) {
         let Some(flow) = self.table.flow(place) else { return };
-        let key = timer_key(deadline, flow);
-        let ending = Ending::of(flow, deadline, &self.limits);
-        self.end(place, &key, ending, observer);
-    }
-
-    pub(super) fn end<O: Observer>(
-        &mut self,
-        place: u32,
-        key: &SortKey,
-        ending: Ending,
-        observer: &mut O,
-    ) {
-        let begun = self.begun;
-        self.release(place);
-        let Some(flow) = self.table.flow_mut(place) else { return };
-        self.heap_bytes = self.heap_bytes.saturating_sub(flow.heap_bytes());
-        flow.unfold(&self.limits);
-        self.end_talk(place);
-        self.note_beyond(place);
-        let Some(flow) = self.table.flow(place) else { return };
-        if !self.findings.is_empty() {
-            // The packet that a flow ends with may have made records, too.
-            let behind = SortKey { number: LAST_RECORDS, ..*key };
-            let connection = flow.connection(key.uid);
-            self.talking.expect(&mut self.findings, &connection, key.time, &self.limits);
-            report(
-                &mut self.findings,
-                &mut self.statistics,
-                &connection,
-                flow.last,
-                behind,
-                observer,
-            );
-        }
-        let verdict = flow.verdict(begun, &self.limits);
-        let knowledge = Knowledge {
-            verdict,
-            losses: self.losses,
-            checksums: self.checksums,
-            sampling: self.sampling,
-        };
-        self.statistics.ended(flow, key.uid, ending, flow.quality(&knowledge));
-        self.statistics.saved(knowledge.verdict.saved);
-        let community_id = self.naming.community_id(&flow.key);
-        flow.report(key.uid, community_id, &knowledge, |conn| observer.record(key, conn));
-        let mut number = 0;
-        flow.report_gaps(key.uid, &knowledge.verdict, |gap| {
-            observer.record(&SortKey { number, ..*key }, gap);
-            number += 1;
-        });
-        flow.report_tcp(key.uid, self.gateway, |tcp| {
-            self.statistics.segments.row(tcp);
-            observer.record(key, tcp);
-        });
-        if self.rtt_interval.is_some() {
-            for (number, rtt) in (1..).zip(flow.open_rtt().into_iter().flatten()) {
-                observer.record(&SortKey { number, ..*key }, &rtt);
-            }
-        }
-        let hash = flow.key.hash(self.seed);
-        self.turnover.note(&flow.key, key.time, FlowEventKind::End);
-        self.table.remove(hash, place);
+        let due = Due::by_timer(place, flow, deadline, &self.limits);
+        self.end_together(&[due], observer);
     }
 }

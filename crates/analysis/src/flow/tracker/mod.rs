@@ -3,6 +3,7 @@
 
 mod app_context;
 mod checksums;
+mod closing;
 mod contest;
 mod depth;
 mod ending;
@@ -34,6 +35,7 @@ use crate::record::{Observer, Phase, SortKey};
 use crate::unit::DecodedDatagram;
 use crate::weird::Weirds;
 use app_context::AppContext;
+use closing::Due;
 use look_ahead::LookAhead;
 
 /// Steps in which the flows that are left at the end are reported, so that their records never
@@ -78,6 +80,8 @@ pub struct FlowTracker {
     /// What sessions found in the last datagram.
     findings: Findings,
     statistics: FlowStatistics,
+    /// Flows that end together.
+    due: Vec<Due>,
     /// The flows that are left once the end has begun, by the step in which they end: the upper
     /// half of their names, and their places.
     remaining: Vec<Vec<(u64, u32)>>,
@@ -137,6 +141,7 @@ impl FlowTracker {
             unanswered: Vec::new(),
             findings: Findings::new(options.extract),
             statistics: FlowStatistics::default(),
+            due: Vec::new(),
             remaining: Vec::new(),
         }
     }
@@ -332,7 +337,7 @@ impl FlowTracker {
             self.weirds.add(weird);
             self.report_findings(lookup, place, observer);
         }
-        self.end(place, &key, Ending::Reused, observer);
+        self.end_together(&[Due { place, key, ending: Ending::Reused }], observer);
     }
 
     /// Sees to it that the flow's timer comes up in time, after something that may have brought
@@ -428,10 +433,6 @@ impl FlowTracker {
             flow.flip();
         }
     }
-}
-
-fn timer_key(deadline: Timestamp, flow: &Flow) -> SortKey {
-    SortKey { time: deadline, phase: Phase::Timer, ordinal: 0, uid: flow.uid(), number: 0 }
 }
 
 fn packet_key(unit: &DecodedDatagram, flow: &Flow) -> SortKey {
