@@ -26,6 +26,8 @@ pub struct Streams {
     is_flipped: bool,
     /// Bytes that they held outside themselves when that was last counted.
     counted: usize,
+    /// Whether they were read since.
+    is_outdated: bool,
 }
 
 /// What a segment amounts to for the streams.
@@ -117,7 +119,14 @@ impl Streams {
     #[must_use]
     pub fn with(conversation: Conversation) -> Self {
         let turns = Turns::default();
-        Self { directions: Default::default(), turns, conversation, is_flipped: false, counted: 0 }
+        Self {
+            directions: Default::default(),
+            turns,
+            conversation,
+            is_flipped: false,
+            counted: 0,
+            is_outdated: false,
+        }
     }
 
     /// Asks for what each segment needs.
@@ -147,8 +156,15 @@ impl Streams {
         self.counted
     }
 
+    /// Notes that they may hold more or less than was counted. Returns whether that is news.
+    #[inline]
+    pub const fn outdate(&mut self) -> bool {
+        !core::mem::replace(&mut self.is_outdated, true)
+    }
+
     /// Counts what they hold outside themselves, and returns by how many bytes that has grown.
     pub fn recount(&mut self) -> isize {
+        self.is_outdated = false;
         let held = self.directions.iter().map(StreamReassembler::heap_bytes).sum::<usize>();
         let held = held + self.turns.heap_bytes() + self.conversation.heap_bytes();
         let before = core::mem::replace(&mut self.counted, held);

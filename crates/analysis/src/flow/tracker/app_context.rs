@@ -274,7 +274,11 @@ impl FlowTracker {
             attached.services = *streams.conversation().services();
             attached.talk = AppLayer::Over;
         } else if segment.tcp.payload_len > 0 && !is_copy || streams.held() > 0 {
-            change += streams.recount();
+            if self.is_tight {
+                change += streams.recount();
+            } else if streams.outdate() {
+                self.outdated.push(place);
+            }
         }
         if is_turned {
             change += flow.turn();
@@ -305,16 +309,6 @@ impl FlowTracker {
             }
         }
         self.note_change(change);
-    }
-
-    /// Notes by how many bytes a flow has grown.
-    #[inline]
-    pub(super) fn note_change(&mut self, change: isize) {
-        if change != 0 {
-            self.has_grown = true;
-            self.heap_bytes = self.heap_bytes.saturating_add_signed(change);
-            self.statistics.note_peak(self.table.len(), self.bytes());
-        }
     }
 }
 

@@ -6,7 +6,6 @@
 use netsniff_packet::Timestamp;
 
 use super::FlowTracker;
-use super::findings::report;
 use crate::flow::Flow;
 use crate::flow::flow_events::FlowEventKind;
 use crate::flow::report::Knowledge;
@@ -52,6 +51,7 @@ impl FlowTracker {
         for due in due {
             self.end_sessions(due, observer);
         }
+        self.hand_over(observer);
         for due in due {
             self.report_flow(due, observer);
         }
@@ -80,7 +80,8 @@ impl FlowTracker {
         let behind = SortKey { number: LAST_RECORDS, ..*key };
         let connection = flow.connection(key.uid);
         self.talking.expect(&mut self.findings, &connection, key.time, &self.limits);
-        report(&mut self.findings, &mut self.statistics, &connection, flow.last, behind, observer);
+        let last = flow.last;
+        self.collect(&connection, last, behind, observer);
     }
 
     /// Tells of a flow and of what is missing of it.

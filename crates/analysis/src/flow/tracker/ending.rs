@@ -1,67 +1,18 @@
-//! How flows end: by their deadlines, for want of room, and with the input.
+//! When flows end: by their deadlines, and with the input.
 
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{TcpFlags, Transport};
 
 use super::closing::{Due, TOGETHER};
 use super::look_ahead::GROUP;
-use super::{FINISH_STEPS, FlowTracker, packet_key};
+use super::{FINISH_STEPS, FlowTracker};
 use crate::flow::Flow;
 use crate::flow::report::statistics::Ending;
-use crate::flow::table::FlowTable;
-use crate::flow::table::wheel::{self, Entry, Wheel};
+use crate::flow::table::wheel::{self, Entry};
 use crate::record::{Observer, Phase, SortKey};
 use crate::unit::{CaptureHole, DecodedDatagram, HoleKind};
 
-/// Bytes for one more flow, with all that finds it again.
-const BYTES_PER_FLOW: usize = FlowTable::bytes_per_flow() + Wheel::BYTES;
-
 impl FlowTracker {
-    /// Ends the flow that would expire first, as long as so many more (0 or 1) would exceed a bound.
-    pub(super) fn make_room<O: Observer>(
-        &mut self,
-        unit: &DecodedDatagram,
-        more: usize,
-        observer: &mut O,
-    ) {
-        let more_bytes = more * BYTES_PER_FLOW;
-        while !self.table.is_empty()
-            && (self.table.len() + more > self.limits.flows
-                || self.bytes() + more_bytes > self.limits.flow_bytes)
-        {
-            let Some((tick, entry)) = self.wheel.pop_first() else { return };
-            if !self.table.is_current(entry) {
-                continue;
-            }
-            let Some(flow) = self.table.flow_mut(entry.place) else { continue };
-            let deadline = flow.deadline(&self.limits);
-            // What lies beyond the ring comes up at its end, time and again.
-            let due = wheel::tick_of(deadline).min(self.wheel.last());
-            if due > tick {
-                flow.armed = self.wheel.arm(entry.place, due);
-                continue;
-            }
-            if deadline <= unit.now {
-                self.expire(entry.place, deadline, observer);
-                continue;
-            }
-            self.release(entry.place);
-            let Some(flow) = self.table.flow_mut(entry.place) else { continue };
-            flow.letters.push(b'X');
-            let key = packet_key(unit, flow);
-            let due = Due { place: entry.place, key, ending: Ending::Evicted };
-            self.end_together(&[due], observer);
-        }
-    }
-
-    /// Bytes that flows, index and timers take, what their protocols know, and what they await.
-    pub(super) fn bytes(&self) -> usize {
-        self.table.len() * BYTES_PER_FLOW
-            + self.heap_bytes
-            + self.findings.known_bytes()
-            + self.talking.expectations.heap_bytes()
-    }
-
     /// Ends the flows whose deadlines lie before the tick that `now` lies in.
     pub fn advance<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
         let until = wheel::tick_of(now);

@@ -5,18 +5,28 @@ use netsniff_packet::Timestamp;
 use super::{FlowTracker, Lookup, packet_key};
 use crate::flow::history::UNKNOWN;
 use crate::flow::report::proto;
-use crate::flow::report::statistics::FlowStatistics;
 use crate::flow::tcp::TcpConnection;
 use crate::flow::{Flow, TransportState};
 use crate::key::Side;
 use crate::key::uid::Uid;
 use crate::log::weird::Weird;
-use crate::protocol::Findings;
+use crate::protocol::Finding;
 use crate::record::{Connection, Observer, Port, Proto, SortKey};
 use crate::weird::Oddity;
 
+/// Findings that are handed over together: what makes rows of them stays in the first cache.
+const TOGETHER: usize = 64;
+
+/// What a session found, with what tells its flow and its place.
+#[derive(Debug)]
+pub(super) struct Report {
+    connection: Connection,
+    key: SortKey,
+    finding: Finding,
+}
+
 impl FlowTracker {
-    /// Hands over what a datagram of the flow at `place` showed.
+    /// Tells what a datagram of the flow at `place` showed.
     #[cold]
     pub(super) fn report_findings<O: Observer>(
         &mut self,
@@ -43,7 +53,38 @@ impl FlowTracker {
             report_oddity(&connection, unit.time, &oddity, transport, &key, observer);
         }
         self.talking.expect(&mut self.findings, &connection, unit.now, &self.limits);
-        report(&mut self.findings, &mut self.statistics, &connection, unit.time, key, observer);
+        self.collect(&connection, unit.time, key, observer);
+        if self.reports.len() >= TOGETHER {
+            self.hand_over(observer);
+        }
+    }
+
+    /// Tells the oddities that sessions found at `time`, numbered behind `key`, and collects the rest.
+    pub(super) fn collect<O: Observer>(
+        &mut self,
+        connection: &Connection,
+        time: Timestamp,
+        mut key: SortKey,
+        observer: &mut O,
+    ) {
+        let Self { findings, statistics, reports, .. } = self;
+        statistics.failed_sessions += core::mem::take(&mut findings.panics);
+        for (oddity, analyzer) in findings.drain_oddities() {
+            statistics.weird(oddity.name);
+            key.number += 1;
+            report_oddity(connection, time, &oddity, Some(analyzer), &key, observer);
+        }
+        for finding in findings.records.drain(..) {
+            key.number += 1;
+            reports.push(Report { connection: *connection, key, finding });
+        }
+    }
+
+    /// Hands over what was collected.
+    pub(super) fn hand_over<O: Observer>(&mut self, observer: &mut O) {
+        for Report { connection, key, finding } in self.reports.drain(..) {
+            finding.report(&connection, &key, observer);
+        }
     }
 
     /// Counts the oddities of a packet, and leaves those that this side of its flow did not show before.
@@ -72,27 +113,6 @@ impl FlowTracker {
             let grown = history.grown;
             self.note_change(grown as isize);
         }
-    }
-}
-
-/// Hands over what sessions found at `time`, numbered behind `key`.
-pub(super) fn report<O: Observer>(
-    findings: &mut Findings,
-    statistics: &mut FlowStatistics,
-    connection: &Connection,
-    time: Timestamp,
-    mut key: SortKey,
-    observer: &mut O,
-) {
-    statistics.failed_sessions += core::mem::take(&mut findings.panics);
-    for (oddity, analyzer) in findings.drain_oddities() {
-        statistics.weird(oddity.name);
-        key.number += 1;
-        report_oddity(connection, time, &oddity, Some(analyzer), &key, observer);
-    }
-    for record in findings.records.drain(..) {
-        key.number += 1;
-        record.report(connection, &key, observer);
     }
 }
 

@@ -10,6 +10,7 @@ mod ending;
 mod findings;
 mod held;
 mod look_ahead;
+mod room;
 mod update;
 
 use netsniff_packet::Timestamp;
@@ -36,6 +37,7 @@ use crate::unit::DecodedDatagram;
 use crate::weird::Weirds;
 use app_context::AppContext;
 use closing::Due;
+use findings::Report;
 use look_ahead::LookAhead;
 
 /// Steps in which the flows that are left at the end are reported, so that their records never
@@ -67,6 +69,10 @@ pub struct FlowTracker {
     heap_bytes: usize,
     /// Whether anything may take more bytes than when that was last looked at.
     has_grown: bool,
+    /// Whether streams are counted at once.
+    is_tight: bool,
+    /// The places of flows whose streams were read since they were counted.
+    outdated: Vec<u32>,
     losses: u32,
     /// When the capture began, and when it last lost something: engine time.
     begun: Option<Timestamp>,
@@ -80,6 +86,8 @@ pub struct FlowTracker {
     /// What sessions found in the last datagram.
     findings: Findings,
     statistics: FlowStatistics,
+    /// What was found, until it is handed over.
+    reports: Vec<Report>,
     /// Flows that end together.
     due: Vec<Due>,
     /// The flows that are left once the end has begun, by the step in which they end: the upper
@@ -132,6 +140,8 @@ impl FlowTracker {
             wheel: Wheel::default(),
             heap_bytes: 0,
             has_grown: false,
+            is_tight: false,
+            outdated: Vec::new(),
             losses: 0,
             begun: None,
             turnover: FlowEvents::default(),
@@ -141,6 +151,7 @@ impl FlowTracker {
             unanswered: Vec::new(),
             findings: Findings::new(options.extract),
             statistics: FlowStatistics::default(),
+            reports: Vec::new(),
             due: Vec::new(),
             remaining: Vec::new(),
         }
@@ -194,10 +205,13 @@ impl FlowTracker {
         }
         let mut ahead = LookAhead::new(units);
         while let Some(group) = ahead.next(self) {
+            self.look_at_room();
             for lookup in group {
                 self.unit(lookup, bytes, observer);
             }
+            self.recount();
         }
+        self.hand_over(observer);
     }
 
     /// Takes a datagram.

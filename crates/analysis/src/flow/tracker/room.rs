@@ -1,0 +1,101 @@
+//! What all flows hold together, and room for more.
+
+use super::closing::Due;
+use super::look_ahead::GROUP;
+use super::{FlowTracker, packet_key};
+use crate::flow::attached::AppLayer;
+use crate::flow::report::statistics::Ending;
+use crate::flow::table::FlowTable;
+use crate::flow::table::wheel::{self, Wheel};
+use crate::record::Observer;
+use crate::unit::DecodedDatagram;
+
+/// Bytes for one more flow, with all that finds it again.
+const BYTES_PER_FLOW: usize = FlowTable::bytes_per_flow() + Wheel::BYTES;
+
+/// The most bytes that sessions keep of a segment, but for a window of a decoder that begins with it.
+const SEGMENT_BYTES: usize = 1 << 20;
+
+impl FlowTracker {
+    /// Ends the flow that would expire first, as long as so many more (0 or 1) would exceed a bound.
+    pub(super) fn make_room<O: Observer>(
+        &mut self,
+        unit: &DecodedDatagram,
+        more: usize,
+        observer: &mut O,
+    ) {
+        let more_bytes = more * BYTES_PER_FLOW;
+        while !self.table.is_empty()
+            && (self.table.len() + more > self.limits.flows
+                || self.bytes() + more_bytes > self.limits.flow_bytes)
+        {
+            let Some((tick, entry)) = self.wheel.pop_first() else { return };
+            if !self.table.is_current(entry) {
+                continue;
+            }
+            let Some(flow) = self.table.flow_mut(entry.place) else { continue };
+            let deadline = flow.deadline(&self.limits);
+            // What lies beyond the ring comes up at its end, time and again.
+            let due = wheel::tick_of(deadline).min(self.wheel.last());
+            if due > tick {
+                flow.armed = self.wheel.arm(entry.place, due);
+                continue;
+            }
+            if deadline <= unit.now {
+                self.expire(entry.place, deadline, observer);
+                continue;
+            }
+            self.release(entry.place);
+            let Some(flow) = self.table.flow_mut(entry.place) else { continue };
+            flow.letters.push(b'X');
+            let key = packet_key(unit, flow);
+            let due = Due { place: entry.place, key, ending: Ending::Evicted };
+            self.end_together(&[due], observer);
+        }
+    }
+
+    /// Bytes that flows, index and timers take, what their protocols know, and what they await.
+    pub(super) fn bytes(&self) -> usize {
+        self.table.len() * BYTES_PER_FLOW
+            + self.heap_bytes
+            + self.findings.known_bytes()
+            + self.talking.expectations.heap_bytes()
+    }
+
+    /// Looks whether streams must be counted at once from here on, since the bound of all flows is near.
+    pub(super) fn look_at_room(&mut self) {
+        let window =
+            usize::try_from(self.limits.http_window_bytes).unwrap_or(usize::MAX / GROUP / 2);
+        self.is_tight = self.bytes() + GROUP * (window + SEGMENT_BYTES) > self.limits.flow_bytes;
+    }
+
+    /// Counts what the streams hold that were read.
+    pub(super) fn recount(&mut self) {
+        if self.outdated.is_empty() {
+            return;
+        }
+        let mut outdated = core::mem::take(&mut self.outdated);
+        let mut change = 0;
+        for place in outdated.drain(..) {
+            // Where another flow is there by now, counting it once more changes nothing.
+            if let Some(flow) = self.table.flow_mut(place)
+                && let Some(attached) = &mut flow.attached
+                && let AppLayer::Streams(streams) = &mut attached.talk
+            {
+                change += streams.recount();
+            }
+        }
+        self.outdated = outdated;
+        self.note_change(change);
+    }
+
+    /// Notes by how many bytes a flow has grown.
+    #[inline]
+    pub(super) fn note_change(&mut self, change: isize) {
+        if change != 0 {
+            self.has_grown = true;
+            self.heap_bytes = self.heap_bytes.saturating_add_signed(change);
+            self.statistics.note_peak(self.table.len(), self.bytes());
+        }
+    }
+}
