@@ -13,8 +13,8 @@ use crate::flow::report::statistics::Ending;
 use crate::limits::Limits;
 use crate::record::{Observer, Phase, SortKey};
 
-/// Flows that end together: what they hold fits the second cache.
-pub(super) const TOGETHER: usize = 32;
+/// Flows that end together: what they hold fits the second cache, and runs of so many rows are merged, not sorted anew.
+pub(super) const TOGETHER: usize = 64;
 
 /// Number behind which the records stand that the end of a flow makes. No packet makes as many.
 const LAST_RECORDS: u32 = 1 << 16;
