@@ -99,3 +99,50 @@ impl FlowTracker {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use netsniff_packet::{LinkType, Packet};
+    use netsniff_traffic::dialogue::{Dialogue, Setup, Side};
+
+    use super::*;
+    use crate::record::{Record, SortKey};
+    use crate::{DatagramBatch, Limits, Options, ingress::Ingress};
+
+    struct Nobody;
+
+    impl Observer for Nobody {
+        fn record<R: Record>(&mut self, _: &SortKey, _: &R) {}
+    }
+
+    /// Whoever counts by groups knows the same behind each call as whoever counts at once.
+    #[test]
+    fn streams_are_counted_in_groups_as_at_once() {
+        let mut dialogue = Dialogue::new(Setup::default());
+        let request = b"GET / HTTP/1.1\r\nHost: example.org\r\nUser-Agent: test\r\n\r\n";
+        let response =
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 9\r\n\r\nthe body.";
+        dialogue.connect().say(Side::Client, request).say(Side::Server, response);
+        dialogue.say(Side::Client, request).say(Side::Server, &response[..40]);
+        let story = dialogue.finish();
+        let free = Limits::default();
+        let near = Limits { flow_bytes: 32 << 20, ..free };
+        let mut ingress = Ingress::new(free, Options::default());
+        let [mut grouped, mut at_once] =
+            [free, near].map(|limits| FlowTracker::new(limits, Options::default(), 1));
+        let (mut units, mut most) = (DatagramBatch::default(), 0);
+        for seen in &story.seen {
+            let (data, timestamp) = (&seen.frame[..], seen.timestamp);
+            let (wire_len, link_type) = (data.len() as u32, LinkType::ETHERNET);
+            let packet = Packet { timestamp, data, wire_len, link_type, interface: 0 };
+            let _ = ingress.packet(&packet, 0..data.len(), &mut units, &mut Nobody);
+            grouped.units(units.as_slice().iter(), data, &mut Nobody);
+            at_once.units(units.as_slice().iter(), data, &mut Nobody);
+            units.clear();
+            assert_eq!(grouped.bytes(), at_once.bytes());
+            most = grouped.bytes().max(most);
+        }
+        assert!(at_once.is_tight && !grouped.is_tight);
+        assert!(most > 2_000, "{most}: sessions hold something");
+    }
+}

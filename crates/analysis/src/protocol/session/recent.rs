@@ -151,6 +151,15 @@ mod tests {
 
     struct Weight(usize);
 
+    #[derive(Debug, Default)]
+    struct Shelf(usize);
+
+    impl Held for Shelf {
+        fn heap_bytes(&self) -> usize {
+            self.0
+        }
+    }
+
     impl Held for Weight {
         fn heap_bytes(&self) -> usize {
             self.0
@@ -170,6 +179,15 @@ mod tests {
         assert_eq!(made, 1);
         assert!(recent.of(b"b", |_| None).is_none());
         assert_eq!(recent.of(b"b", |_| Some(Weight(7))).unwrap().0, 7);
+    }
+
+    #[test]
+    fn caches_are_counted_anew_once_somebody_had_one() {
+        let mut caches = Caches::default();
+        for held in [1_000, 5_000, 2_000] {
+            caches.of::<Shelf>().0 = held;
+            assert_eq!(caches.heap_bytes(), size_of::<Shelf>() + held);
+        }
     }
 
     #[test]
