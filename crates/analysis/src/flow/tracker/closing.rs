@@ -134,13 +134,13 @@ impl FlowTracker {
 mod tests {
     use core::time::Duration;
 
-    use netsniff_packet::{LinkType, Packet};
     use netsniff_traffic::dialogue::{Dialogue, Setup};
 
+    use super::super::testing::Wire;
     use super::*;
+    use crate::Options;
     use crate::flow::table::wheel;
     use crate::record::Record;
-    use crate::{DatagramBatch, Options, ingress::Ingress};
 
     /// How many rows there are of each log.
     #[derive(Default)]
@@ -158,16 +158,10 @@ mod tests {
         let mut dialogue = Dialogue::new(Setup::default());
         dialogue.connect();
         let story = dialogue.finish();
-        let mut ingress = Ingress::new(Limits::default(), Options::default());
         let mut tracker = FlowTracker::new(Limits::default(), Options::default(), 1);
-        let (mut units, mut rows) = (DatagramBatch::default(), Tally::default());
+        let (mut wire, mut rows) = (Wire::new(), Tally::default());
         for seen in &story.seen {
-            let (data, timestamp) = (&seen.frame[..], seen.timestamp);
-            let (wire_len, link_type) = (data.len() as u32, LinkType::ETHERNET);
-            let packet = Packet { timestamp, data, wire_len, link_type, interface: 0 };
-            let _ = ingress.packet(&packet, 0..data.len(), &mut units, &mut rows);
-            tracker.units(units.as_slice().iter(), data, &mut rows);
-            units.clear();
+            wire.frame(seen.timestamp, &seen.frame, &mut [&mut tracker], &mut rows);
         }
         let places: Vec<u32> = tracker.table.iter().map(|(place, _)| place).collect();
         let [place] = places[..] else { unreachable!("{places:?}") };
@@ -175,7 +169,7 @@ mod tests {
         let deadline = wheel::tick_of(flow.deadline(&tracker.limits));
         flow.armed = tracker.wheel.arm(place, deadline);
         flow.armed = tracker.wheel.arm(place, deadline);
-        tracker.advance(ingress.now() + Duration::from_hours(1), &mut rows);
+        tracker.advance(wire.ingress.now() + Duration::from_hours(1), &mut rows);
         assert_eq!(tracker.open_flows(), 0);
         assert_eq!((rows.0.get("conn"), rows.0.get("tcp")), (Some(&1), Some(&1)), "{:?}", rows.0);
     }

@@ -68,19 +68,12 @@ impl FlowTracker {
 
 #[cfg(test)]
 mod tests {
-    use netsniff_packet::{LinkType, Packet};
     use netsniff_traffic::dialogue::{Dialogue, Setup, Side};
 
+    use super::super::testing::{Nobody, Wire};
     use super::*;
     use crate::flow::tracker::FINISH_STEPS;
-    use crate::record::{Observer, Record, SortKey};
-    use crate::{DatagramBatch, Limits, Options, ingress::Ingress};
-
-    struct Nobody;
-
-    impl Observer for Nobody {
-        fn record<R: Record>(&mut self, _: &SortKey, _: &R) {}
-    }
+    use crate::{Limits, Options};
 
     /// Plays a conversation of HTTP to a tracker whose depth changes behind the first `at` packets.
     /// Returns the most bytes before and behind that, and what is left in the end.
@@ -92,24 +85,18 @@ mod tests {
         dialogue.connect().say(Side::Client, request).say(Side::Server, &response);
         dialogue.close(Side::Client).close(Side::Server);
         let story = dialogue.finish();
-        let mut ingress = Ingress::new(Limits::default(), Options::default());
+        let mut wire = Wire::new();
         let mut tracker = FlowTracker::new(Limits::default(), Options::default(), 1);
-        let mut units = DatagramBatch::default();
         let mut most = [0, 0];
         for (number, seen) in story.seen.iter().enumerate() {
             if number == at {
                 tracker.set_depth(depth);
             }
-            let (data, link_type) = (&seen.frame[..], LinkType::ETHERNET);
-            let (timestamp, wire_len) = (seen.timestamp, data.len() as u32);
-            let packet = Packet { timestamp, data, wire_len, link_type, interface: 0 };
-            let _ = ingress.packet(&packet, 0..data.len(), &mut units, &mut Nobody);
-            tracker.units(units.as_slice().iter(), data, &mut Nobody);
-            units.clear();
+            wire.frame(seen.timestamp, &seen.frame, &mut [&mut tracker], &mut Nobody);
             let most = &mut most[usize::from(number >= at)];
             *most = tracker.bytes().max(*most);
         }
-        let now = ingress.now();
+        let now = wire.ingress.now();
         tracker.begin_finish(now, &mut Nobody);
         (0..FINISH_STEPS).for_each(|step| tracker.finish_step(step, now, &mut Nobody));
         [most[0], most[1], tracker.heap_bytes]

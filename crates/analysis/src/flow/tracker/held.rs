@@ -98,18 +98,11 @@ mod tests {
     use core::time::Duration;
 
     use netsniff_packet::decode::TcpFlags;
-    use netsniff_packet::{LinkType, Packet};
     use netsniff_traffic::dialogue::{Dialogue, Segment, Setup, Side};
 
+    use super::super::testing::{Nobody, Wire};
     use super::*;
-    use crate::record::{Observer, Record, SortKey};
-    use crate::{DatagramBatch, Limits, Options, ingress::Ingress};
-
-    struct Nobody;
-
-    impl Observer for Nobody {
-        fn record<R: Record>(&mut self, _: &SortKey, _: &R) {}
-    }
+    use crate::{Limits, Options};
 
     #[test]
     fn a_syn_with_data_takes_little_before_it_is_answered() {
@@ -119,19 +112,12 @@ mod tests {
         dialogue.segment(syn);
         let story = dialogue.finish();
         let [syn, answer, ..] = &story.seen[..] else { unreachable!("{story:?}") };
-        let mut ingress = Ingress::new(Limits::default(), Options::default());
+        let mut wire = Wire::new();
         let mut tracker = FlowTracker::new(Limits::default(), Options::default(), 1);
-        let mut units = DatagramBatch::default();
         let mut held = Vec::new();
         for (seconds, seen) in [(0, syn), (1, syn), (3, syn), (4, answer)] {
-            let data = &seen.frame[..];
-            let (timestamp, wire_len) =
-                (syn.timestamp + Duration::from_secs(seconds), data.len() as u32);
-            let link_type = LinkType::ETHERNET;
-            let packet = Packet { timestamp, data, wire_len, link_type, interface: 0 };
-            let _ = ingress.packet(&packet, 0..data.len(), &mut units, &mut Nobody);
-            tracker.units(units.as_slice().iter(), data, &mut Nobody);
-            units.clear();
+            let time = syn.timestamp + Duration::from_secs(seconds);
+            wire.frame(time, &seen.frame, &mut [&mut tracker], &mut Nobody);
             held.push(tracker.bytes());
         }
         let [first, second, third, answered] = held[..] else { unreachable!("{held:?}") };

@@ -11,6 +11,8 @@ mod findings;
 mod held;
 mod look_ahead;
 mod room;
+#[cfg(test)]
+mod testing;
 mod update;
 
 use netsniff_packet::Timestamp;

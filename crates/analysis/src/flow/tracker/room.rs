@@ -102,18 +102,11 @@ impl FlowTracker {
 
 #[cfg(test)]
 mod tests {
-    use netsniff_packet::{LinkType, Packet};
     use netsniff_traffic::dialogue::{Dialogue, Setup, Side};
 
+    use super::super::testing::{Nobody, Wire};
     use super::*;
-    use crate::record::{Record, SortKey};
-    use crate::{DatagramBatch, Limits, Options, ingress::Ingress};
-
-    struct Nobody;
-
-    impl Observer for Nobody {
-        fn record<R: Record>(&mut self, _: &SortKey, _: &R) {}
-    }
+    use crate::{Limits, Options};
 
     /// Whoever counts by groups knows the same behind each call as whoever counts at once.
     #[test]
@@ -127,18 +120,13 @@ mod tests {
         let story = dialogue.finish();
         let free = Limits::default();
         let near = Limits { flow_bytes: 32 << 20, ..free };
-        let mut ingress = Ingress::new(free, Options::default());
+        let mut wire = Wire::new();
         let [mut grouped, mut at_once] =
             [free, near].map(|limits| FlowTracker::new(limits, Options::default(), 1));
-        let (mut units, mut most) = (DatagramBatch::default(), 0);
+        let mut most = 0;
         for seen in &story.seen {
-            let (data, timestamp) = (&seen.frame[..], seen.timestamp);
-            let (wire_len, link_type) = (data.len() as u32, LinkType::ETHERNET);
-            let packet = Packet { timestamp, data, wire_len, link_type, interface: 0 };
-            let _ = ingress.packet(&packet, 0..data.len(), &mut units, &mut Nobody);
-            grouped.units(units.as_slice().iter(), data, &mut Nobody);
-            at_once.units(units.as_slice().iter(), data, &mut Nobody);
-            units.clear();
+            let both = &mut [&mut grouped, &mut at_once];
+            wire.frame(seen.timestamp, &seen.frame, both, &mut Nobody);
             assert_eq!(grouped.bytes(), at_once.bytes());
             most = grouped.bytes().max(most);
         }
