@@ -226,7 +226,8 @@ pub struct Flows {
     pub failed_sessions: u64,
     /// The most that were held at once. With several workers, their peaks added up.
     pub peak: u64,
-    /// The most bytes of memory that they took.
+    /// The most bytes of memory that they took, looked at behind every 16 packets of a worker: what was held only
+    /// between is not in it.
     pub peak_bytes: u64,
 }
 

@@ -285,7 +285,7 @@ fn flows(page: &mut Page, flows: &Flows) {
     }
     if flows.peak > 0 {
         let (peak, memory) = (count(flows.peak), bytes(flows.peak_bytes));
-        page.line(&format!("  at once: at most {peak}, in {memory} of memory"));
+        page.line(&format!("  at once: at most {peak}, in about {memory} of memory"));
     }
 }
 
