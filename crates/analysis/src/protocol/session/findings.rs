@@ -74,11 +74,10 @@ impl Findings {
             && !self.is_beyond
     }
 
-    /// Whether the session that just read has shown nothing that belongs to what it read: no oddities, and
-    /// nothing carried.
+    /// Whether the session that just read has shown nothing odd, which belongs to the place that it read.
     #[inline]
     pub(in crate::protocol) const fn is_silent(&self) -> bool {
-        self.weirds.is_empty() && self.carried.is_empty()
+        self.weirds.is_empty()
     }
 
     /// Adds a row of the connection.

@@ -54,8 +54,6 @@ struct Layer {
     state: State,
     /// Bytes that it took.
     taken: u64,
-    /// Whether something came out.
-    has_given: bool,
     /// What it took while nothing came out, where it may turn out that it was never applied.
     spare: Option<Vec<u8>>,
 }
@@ -138,7 +136,6 @@ impl Decoder {
         let layer = |(coding, is_sure): (_, bool)| Layer {
             state: State::Begin(coding),
             taken: 0,
-            has_given: false,
             spare: (!is_sure).then(Vec::new),
         };
         let layers: Vec<_> = codings.undone().map(layer).collect();
@@ -267,13 +264,10 @@ fn run(
 
 impl Layer {
     /// Whether so many bytes may go in at once: what comes out of them may be decoded whatever they are credited with,
-    /// so that it does not matter when they are. What begins, begins in blocks.
+    /// so that it does not matter when they are. What begins, begins in blocks, of which the first may be all it was.
     fn may_take(&self, len: usize, inner: &[Self], budget: &Budget) -> bool {
         let most = (len as u64 + PENDING).saturating_mul(DEFLATE_RATIO);
-        self.has_given
-            && matches!(self.state, State::Deflate(_))
-            && inner.is_empty()
-            && budget.allows(most)
+        matches!(self.state, State::Deflate(_)) && inner.is_empty() && budget.allows(most)
     }
 
     fn decode(
@@ -303,7 +297,7 @@ impl Layer {
             };
             data = data.get(step.took..).unwrap_or_default();
             if step.gave > 0 {
-                (self.spare, self.has_given) = (None, true);
+                self.spare = None;
                 let given = out.get(..step.gave).unwrap_or_default();
                 match run(inner, None, given, false, budget, take) {
                     last if last.is_last() => return last.behind(told),
