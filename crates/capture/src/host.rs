@@ -5,6 +5,7 @@ use std::io::Read as _;
 use std::os::unix::fs::FileExt as _;
 
 use crate::error::{CallContext as _, Error, Result};
+use crate::sys::netlink::{self, Netlink, attribute};
 
 /// Where the kernel counts for each processor what it does with received packets.
 const SOFTNET_STAT: &str = "/proc/net/softnet_stat";
@@ -190,6 +191,53 @@ fn parse_backlog(text: &str) -> Option<Backlog> {
     Some(backlog)
 }
 
+/// A packet socket of this network namespace, of any process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct PacketSocket {
+    /// Its number in links of `/proc/PID/fd`.
+    pub inode: u32,
+    /// Number of the interface that it is bound to; 0 for all of them.
+    pub interface: u32,
+    /// Bytes of the ring that packets wait in; 0 for a socket without one.
+    pub ring_bytes: u64,
+    /// The fan-out group that it is a member of.
+    pub fanout_group: Option<u16>,
+    /// Packets for which a socket without a ring had no room; those of rings are told to their owner alone.
+    pub dropped: Option<u64>,
+}
+
+impl PacketSocket {
+    /// Reads attributes of <linux/packet_diag.h>.
+    fn parse(inode: u32, attributes: &[u8]) -> Self {
+        /// `PACKET_DIAG_INFO`, `_RX_RING`, `_FANOUT` and `_MEMINFO`; the last one has drops at its ninth word.
+        const INFO: u16 = 0;
+        const RING: u16 = 2;
+        const FANOUT: u16 = 4;
+        const MEMORY: u16 = 6;
+        let word = |kind: u16, at: usize| netlink::word(attribute(attributes, kind)?, at * 4);
+        let ring = word(RING, 0).zip(word(RING, 1));
+        let ring_bytes = ring.map_or(0, |(bytes, count)| u64::from(bytes) * u64::from(count));
+        Self {
+            inode,
+            interface: word(INFO, 0).unwrap_or_default(),
+            ring_bytes,
+            fanout_group: word(FANOUT, 0).map(|group| group as u16),
+            dropped: if ring_bytes > 0 { None } else { word(MEMORY, 8).map(u64::from) },
+        }
+    }
+}
+
+/// All packet sockets of this network namespace.
+///
+/// # Errors
+///
+/// Where the kernel does not tell.
+pub fn packet_sockets() -> Result<Vec<PacketSocket>> {
+    let sockets = Netlink::of_sockets().and_then(|mut netlink| netlink.packet_sockets());
+    let sockets = sockets.trying("ask for packet sockets")?;
+    Ok(sockets.iter().map(|(inode, attributes)| PacketSocket::parse(*inode, attributes)).collect())
+}
+
 /// Bytes of memory that can be had without pressing others (`MemAvailable`); `None` where the kernel does not
 /// tell.
 #[must_use]
@@ -252,6 +300,30 @@ mod tests {
         assert_eq!((of("eth"), of("eth1")), (None, None));
         let here = HostReader::open().unwrap().interfaces().unwrap().of("lo").unwrap();
         assert_eq!(here.rx_packets, here.tx_packets);
+    }
+
+    #[test]
+    fn sockets_are_read_as_the_kernel_tells_them() {
+        let mut attributes = Vec::new();
+        let add = |attributes: &mut Vec<u8>, kind: u16, words: &[u32]| {
+            attributes.extend((4 + 4 * words.len() as u16).to_ne_bytes());
+            attributes.extend(kind.to_ne_bytes());
+            words.iter().for_each(|word| attributes.extend(word.to_ne_bytes()));
+        };
+        add(&mut attributes, 0, &[7, 2, 0, 0, 0, 0]);
+        add(&mut attributes, 6, &[0, 0, 0, 0, 0, 0, 0, 0, 9]);
+        let plain = PacketSocket::parse(5, &attributes);
+        add(&mut attributes, 2, &[1 << 20, 64, 2048, 1, 50, 0, 0]);
+        add(&mut attributes, 4, &[0x6_0003]);
+        let ring = PacketSocket::parse(5, &attributes);
+        let expected =
+            PacketSocket { inode: 5, interface: 7, dropped: Some(9), ..PacketSocket::default() };
+        assert_eq!(plain, expected);
+        let expected =
+            PacketSocket { ring_bytes: 64 << 20, fanout_group: Some(3), dropped: None, ..expected };
+        assert_eq!(ring, expected);
+        // The kernel may not be able to tell; then it says so.
+        let _ = packet_sockets();
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! | [`counters`] | what a ring has counted |
 //! | [`negotiate`] | how much memory the kernel grants |
 //! | [`host`] | what all interfaces share |
+//! | [`ethtool`] | what a driver tells and takes |
 //! | [`interface`] | what an interface is and has counted |
 //! | [`transmit`] | sending frames |
 //! | [`error`] | what can go wrong |
@@ -18,6 +19,7 @@ pub mod backend;
 pub mod counters;
 mod ebpf;
 pub mod error;
+pub mod ethtool;
 pub mod host;
 pub mod interface;
 pub mod negotiate;
@@ -33,6 +35,6 @@ pub use error::{Error, Result};
 pub use interface::Interface;
 pub use options::Options;
 pub use sys::clock::{monotonic, realtime};
-pub use sys::namespace::in_namespace;
+pub use sys::namespace::{in_namespace, in_namespace_of};
 pub use sys::prefetch::prefetch;
 pub use sys::scheduling::{pin, set_nice, unpin};

@@ -10,8 +10,8 @@ use netsniff_console::{DONE, FAILED, USAGE, UsageError};
 use netsniff_lab::commands::Program;
 
 use crate::commands::{
-    analyze, anonymize, completions, generate, info, lab, protocols, receive, record, replay,
-    schema, sort,
+    analyze, anonymize, completions, doctor, generate, info, lab, protocols, receive, record,
+    replay, schema, sort,
 };
 
 /// A network traffic analyser whose every record tells you whether you can believe it.
@@ -30,6 +30,7 @@ struct Cli {
 enum Command {
     Analyze(Box<analyze::AnalyzeArgs>),
     Anonymize(anonymize::AnonymizeArgs),
+    Doctor(Box<doctor::DoctorArgs>),
     Generate(Box<generate::GenerateArgs>),
     Info(info::InfoArgs),
     Lab(Box<lab::LabArgs>),
@@ -70,6 +71,7 @@ pub fn main() -> ExitCode {
     let result = match cli.command {
         Command::Analyze(args) => analyze::run(&args),
         Command::Anonymize(args) => anonymize::run(&args),
+        Command::Doctor(args) => doctor::run(&args, PROGRAM),
         Command::Generate(args) => generate::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Lab(args) => lab::run(&args, PROGRAM),

@@ -79,7 +79,7 @@ pub(crate) fn hardware(socket: &Socket, name: &str) -> io::Result<(u16, [u8; 6])
 /// # Errors
 ///
 /// `EOPNOTSUPP` where the driver does not know the command.
-fn ethtool(socket: &Socket, name: &str, data: &mut [u32]) -> io::Result<()> {
+pub(super) fn ethtool(socket: &Socket, name: &str, data: &mut [u32]) -> io::Result<()> {
     let mut request = Request::new(name)?;
     let pointer = data.as_mut_ptr() as usize;
     request.value[..size_of::<usize>()].copy_from_slice(&pointer.to_ne_bytes());

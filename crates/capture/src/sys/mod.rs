@@ -6,6 +6,7 @@
 
 pub(crate) mod bpf;
 pub(crate) mod clock;
+pub(crate) mod ethtool;
 pub(crate) mod interface;
 pub(crate) mod mapping;
 pub(crate) mod message;

@@ -109,6 +109,62 @@ impl Netlink {
         }
     }
 
+    /// A socket for questions about sockets (sock_diag(7)).
+    pub(crate) fn of_sockets() -> io::Result<Self> {
+        let socket = Socket::open(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_SOCK_DIAG)?;
+        Ok(Self { socket, sequence: 0 })
+    }
+
+    /// Asks for all packet sockets of the network namespace: for each one its inode and attributes
+    /// (`struct packet_diag_msg` of <linux/packet_diag.h>, and `PACKET_DIAG_…` behind it).
+    ///
+    /// # Errors
+    ///
+    /// `ENOENT` where the kernel has no `CONFIG_PACKET_DIAG`.
+    pub(crate) fn packet_sockets(&mut self) -> io::Result<Vec<(u32, Vec<u8>)>> {
+        /// `SOCK_DIAG_BY_FAMILY`, and `PACKET_SHOW_INFO | PACKET_SHOW_RING_CFG | PACKET_SHOW_FANOUT | PACKET_SHOW_MEMINFO`.
+        const BY_FAMILY: u16 = 20;
+        const SHOW: u32 = 1 | 4 | 8 | 16;
+        /// Bytes of `struct packet_diag_msg`, with the inode at 4.
+        const SOCKET: usize = 16;
+        self.sequence = self.sequence.wrapping_add(1);
+        let mut question = Vec::with_capacity(HEADER + 20);
+        question.extend(((HEADER + 20) as u32).to_ne_bytes());
+        question.extend(BY_FAMILY.to_ne_bytes());
+        question.extend(((libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16).to_ne_bytes());
+        question.extend(self.sequence.to_ne_bytes());
+        question.extend([0; 4]);
+        question.extend([libc::AF_PACKET as u8, 0, 0, 0]);
+        question.extend(0_u32.to_ne_bytes());
+        question.extend(SHOW.to_ne_bytes());
+        question.extend([0; 8]);
+        self.send(&question)?;
+        let mut sockets = Vec::new();
+        let mut answer = vec![0; 1 << 16];
+        loop {
+            let len = self.receive(&mut answer)?;
+            let mut rest = answer.get(..len).unwrap_or_default();
+            while let (Some(len), Some(kind)) = (word(rest, 0), half(rest, 4)) {
+                let message = rest.get(..len as usize).unwrap_or(rest);
+                match kind {
+                    BY_FAMILY => {
+                        let inode = word(message, HEADER + 4).unwrap_or_default();
+                        let attributes = message.get(HEADER + SOCKET..).unwrap_or_default();
+                        sockets.push((inode, attributes.to_vec()));
+                    }
+                    kind if kind == libc::NLMSG_DONE as u16 => return Ok(sockets),
+                    kind if kind == libc::NLMSG_ERROR as u16 => {
+                        let code = word(message, HEADER).unwrap_or_default() as i32;
+                        return Err(io::Error::from_raw_os_error(-code));
+                    }
+                    _ => {}
+                }
+                rest =
+                    rest.get((len as usize).max(HEADER).next_multiple_of(4)..).unwrap_or_default();
+            }
+        }
+    }
+
     fn send(&self, message: &[u8]) -> io::Result<()> {
         // SAFETY: the pointer and the length describe `message`, which the kernel only reads.
         let sent =
@@ -144,7 +200,7 @@ fn half(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
+pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 

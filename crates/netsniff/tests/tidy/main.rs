@@ -18,13 +18,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("capture", &["packet"]),
     ("lab", &["packet", "pcapfile", "analysis", "traffic", "capture", "console"]),
     ("console", &["packet"]),
+    ("doctor", &["packet", "capture", "console"]),
     ("output", &["packet", "pcapfile", "analysis", "console"]),
     ("pipeline", &["packet", "pcapfile", "analysis", "traffic", "capture", "console", "output"]),
     (
         "netsniff",
         &[
             "packet", "pcapfile", "analysis", "traffic", "capture", "console", "output",
-            "pipeline", "lab",
+            "pipeline", "doctor", "lab",
         ],
     ),
 ];

@@ -1,0 +1,135 @@
+//! What was changed, on disk before it was: so a process that is killed leaves the way back.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use super::Change;
+
+/// Where it is, unless told.
+pub const FOLDER: &str = "/var/lib/netsniff";
+
+/// Its name there.
+const NAME: &str = "doctor.journal";
+
+/// Bytes that are read of it at most.
+const MOST: u64 = 16 << 20;
+
+/// The journal of a folder. Two processes do not have it at the same time.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    changes: Vec<Change>,
+    /// Held locked.
+    _lock: File,
+}
+
+impl Journal {
+    /// Opens the journal of a folder, which is made where it is missing.
+    ///
+    /// # Errors
+    ///
+    /// Without the right, where another process has it, and where it makes no sense: then nothing is changed.
+    pub fn open(folder: &Path) -> anyhow::Result<Self> {
+        let path = folder.join(NAME);
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let lock = OpenOptions::new().create(true).append(true).open(folder.join("doctor.lock"));
+        let lock = lock.with_context(|| format!("cannot write in {}", folder.display()))?;
+        lock.try_lock().with_context(|| {
+            format!("another doctor changes settings: {} is locked", folder.display())
+        })?;
+        let changes = read(&path)?;
+        Ok(Self { path, changes, _lock: lock })
+    }
+
+    /// What was changed and not taken back, in order.
+    #[must_use]
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Notes a change that is about to be made.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be written.
+    pub fn note(&mut self, change: &Change) -> anyhow::Result<()> {
+        let mut changes = self.changes.clone();
+        changes.push(change.clone());
+        self.keep(changes)
+    }
+
+    /// Forgets the last change, which was not made.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be written.
+    pub fn forget_last(&mut self) -> anyhow::Result<()> {
+        let mut changes = self.changes.clone();
+        changes.pop();
+        self.keep(changes)
+    }
+
+    /// Has these changes from now on; without any, the file goes.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be written.
+    pub fn keep(&mut self, changes: Vec<Change>) -> anyhow::Result<()> {
+        let name = self.path.display().to_string();
+        if changes.is_empty() {
+            match fs::remove_file(&self.path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(error).with_context(|| format!("cannot remove {name}"));
+                }
+                _ => {}
+            }
+        } else {
+            self.write(&changes)
+                .with_context(|| format!("cannot write {name}, so nothing is changed"))?;
+        }
+        self.changes = changes;
+        Ok(())
+    }
+
+    /// A new file takes the old one's place in one step, once it is on the disk.
+    fn write(&self, changes: &[Change]) -> anyhow::Result<()> {
+        let new = self.path.with_extension("new");
+        let mut file = File::create(&new)?;
+        for change in changes {
+            writeln!(file, "{}", serde_json::to_string(change)?)?;
+        }
+        file.sync_all()?;
+        fs::rename(&new, &self.path)?;
+        // So that the name, too, is there after a crash.
+        File::open(self.path.parent().unwrap_or(Path::new("/")))?.sync_all()?;
+        Ok(())
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<Vec<Change>> {
+    let mut text = String::new();
+    match File::open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        file => file.and_then(|file| file.take(MOST).read_to_string(&mut text)),
+    }
+    .with_context(|| format!("cannot read {}", path.display()))?;
+    let change = |(number, line): (usize, &str)| {
+        serde_json::from_str::<Change>(line).with_context(|| {
+            format!(
+                "{}:{}: no change of a setting; nothing was taken back",
+                path.display(),
+                number + 1
+            )
+        })
+    };
+    text.lines().enumerate().map(change).collect()
+}

@@ -1,0 +1,239 @@
+//! What loses packets, or will.
+
+use super::{Finding, Level};
+use crate::look::FALSIFYING;
+use crate::stage::{Loss, Stage, StageId};
+use crate::watch::{Busy, Watched};
+
+/// A processor is full that was not idle for so long.
+pub(super) const FULL: f64 = 0.95;
+
+/// The share of a processor that receiving takes where it matters.
+pub(super) const MUCH: f64 = 0.3;
+
+/// A flow is an elephant that is so much of all packets, of at least so many.
+const ELEPHANT: (f64, u64) = (0.5, 1000);
+
+/// Fewer packets say nothing of a rate.
+const FEW: u64 = 1000;
+
+/// A ring that holds less may be full before its owner gets a turn: some time slices of the scheduler.
+const SHORT_RING_MS: u64 = 30;
+
+/// Bursts matter where the busiest millisecond has so many times what the mean one has.
+const UNEVEN: u64 = 10;
+
+/// The share of the watched time that a thread may wait for a processor.
+const WAITED: f64 = 0.05;
+
+/// Everything that there is to say.
+pub(super) fn all(watched: &Watched) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for stage in &watched.stages {
+        losses(stage, &mut found);
+    }
+    throttled(watched, &mut found);
+    waiting(watched, &mut found);
+    busy(watched, &mut found);
+    contended(watched, &mut found);
+    rings(watched, &mut found);
+    offloads(watched, &mut found);
+    packets(watched, &mut found);
+    found
+}
+
+fn finding(stage: StageId, level: Level, text: String) -> Finding {
+    Finding { stage, level, text, lost: None }
+}
+
+/// Stages that have lost packets while they were watched, or before.
+fn losses(stage: &Stage, found: &mut Vec<Finding>) {
+    for counter in &stage.counters {
+        let name = &counter.name;
+        let (during, total) =
+            (counter.during.unwrap_or_default(), counter.total.unwrap_or_default());
+        let where_ = stage.id.name();
+        match counter.loss {
+            Loss::Packets if during > 0 => found.push(Finding {
+                stage: stage.id,
+                level: Level::Losing,
+                text: format!(
+                    "{where_}: {during} packets were lost while it was watched ({name})."
+                ),
+                lost: Some(during),
+            }),
+            Loss::Packets if total > 0 => {
+                let text = format!(
+                    "{where_}: {total} packets were lost since the machine was started ({name}), none while it was watched."
+                );
+                found.push(finding(stage.id, Level::Note, text));
+            }
+            Loss::Maybe if during > 0 => {
+                let text = format!(
+                    "{where_}: {name} grew by {during}; drivers differ in what they count there."
+                );
+                found.push(finding(stage.id, Level::Near, text));
+            }
+            Loss::Sign if during > 0 && stage.id == StageId::Napi => {
+                let text = format!(
+                    "{where_}: a processor stopped {during} times although more packets were there, since its budget was used up (time_squeeze)."
+                );
+                found.push(finding(stage.id, Level::Near, text));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Captures whose control group had used up its share.
+fn throttled(watched: &Watched, found: &mut Vec<Finding>) {
+    let counters =
+        stage(watched, StageId::Process).map(|stage| &stage.counters[..]).unwrap_or_default();
+    for counter in counters.iter().filter(|counter| counter.loss == Loss::Sign) {
+        let Some(times) = counter.during.filter(|times| *times > 0) else { continue };
+        let process = counter.name.trim_start_matches("throttled ");
+        let text = format!(
+            "processes that capture: {process} was kept off the processors {times} times, since its control group had used up its \
+             share (nr_throttled)."
+        );
+        found.push(finding(StageId::Process, Level::Near, text));
+    }
+}
+
+/// Captures that could have run and had no processor.
+fn waiting(watched: &Watched, found: &mut Vec<Finding>) {
+    let counters =
+        stage(watched, StageId::Process).map(|stage| &stage.counters[..]).unwrap_or_default();
+    for counter in counters {
+        let Some(thread) = counter.name.strip_prefix("waited_ns ") else { continue };
+        let share = counter.during.unwrap_or_default() as f64 / watched.nanos.max(1) as f64;
+        if share > WAITED {
+            let text = format!(
+                "processes that capture: {thread} waited for a processor in {:.0} % of the time, while others had it.",
+                share * 100.0
+            );
+            found.push(finding(StageId::Process, Level::Near, text));
+        }
+    }
+}
+
+/// Processors that have no time left.
+fn busy(watched: &Watched, found: &mut Vec<Finding>) {
+    for Busy { processor, peak, softirq, steal, .. } in &watched.busy {
+        if *peak >= FULL {
+            let level = if *softirq >= MUCH { Level::Near } else { Level::Note };
+            let text = format!(
+                "processors: {processor} had no time left for half a second; receiving took {:.0} % of it on the whole.",
+                softirq * 100.0
+            );
+            found.push(finding(StageId::Processors, level, text));
+        }
+        if *steal >= 0.05 {
+            let text = format!(
+                "processors: other virtual machines took {:.0} % of {processor}.",
+                steal * 100.0
+            );
+            found.push(finding(StageId::Processors, Level::Near, text));
+        }
+    }
+}
+
+/// Processors on which packets are received and captures can run nowhere else.
+fn contended(watched: &Watched, found: &mut Vec<Finding>) {
+    for (capture, thread) in
+        watched.captures.iter().flat_map(|it| it.threads.iter().map(move |of| (it, of)))
+    {
+        let Ok(processor) = thread.allowed.parse::<u32>() else { continue };
+        let receives = |busy: &&Busy| busy.processor == processor && busy.softirq >= MUCH;
+        if let Some(busy) = watched.busy.iter().find(receives) {
+            let text = format!(
+                "processes that capture: thread {} of {} {} may run on processor {processor} alone, where receiving takes {:.0} % of \
+                 the time.",
+                thread.tid,
+                capture.name,
+                capture.pid,
+                busy.softirq * 100.0
+            );
+            found.push(finding(StageId::Process, Level::Near, text));
+        }
+    }
+}
+
+/// Rings of captures that hold little time of what comes.
+fn rings(watched: &Watched, found: &mut Vec<Finding>) {
+    let wire = stage(watched, StageId::Wire);
+    let all = wire.and_then(|it| it.during("rx_bytes").zip(it.during("rx_packets")));
+    let (Some((bytes, packets)), Some(rate)) = (all, watched.peak_rate) else { return };
+    if packets < FEW {
+        return;
+    }
+    // A frame in a ring has a description beside it, of 82 bytes at most, and is aligned (kernel: packet_mmap).
+    let each = bytes / packets + 96;
+    for (capture, socket) in
+        watched.captures.iter().flat_map(|it| it.sockets.iter().map(move |of| (it, of)))
+    {
+        let millis = (socket.ring_bytes / each).saturating_mul(1000) / rate.max(1);
+        if socket.ring_bytes > 0 && millis < SHORT_RING_MS {
+            let text = format!(
+                "sockets of captures: the ring of {} {} has {} KiB, which is {millis} ms at the rate that was seen: so long it may be \
+                 late. Give it more: netsniff --ring, tcpdump -B, dumpcap -B.",
+                capture.name,
+                capture.pid,
+                socket.ring_bytes >> 10
+            );
+            found.push(finding(StageId::Socket, Level::Near, text));
+        }
+    }
+}
+
+fn offloads(watched: &Watched, found: &mut Vec<Finding>) {
+    let Some(stage) = stage(watched, StageId::Offloads) else { return };
+    for knob in &stage.knobs {
+        let crate::setting::Setting::Feature { name, .. } = &knob.setting else { continue };
+        let effect = FALSIFYING.iter().find(|(of, _)| of == name);
+        if let Some((_, effect)) = effect.filter(|_| knob.value.as_deref() == Some("on")) {
+            found.push(finding(
+                StageId::Offloads,
+                Level::Note,
+                format!("offloads: {name} is on: {effect}."),
+            ));
+        }
+    }
+}
+
+/// What packets themselves tell.
+fn packets(watched: &Watched, found: &mut Vec<Finding>) {
+    let Some(packets) = &watched.packets else { return };
+    if let Some(elephant) = &packets.elephant
+        && elephant.share >= ELEPHANT.0
+        && packets.seen >= ELEPHANT.1
+    {
+        let text = format!(
+            "queues and hash: {:.0} % of the packets are of one flow, {}, which one queue and one processor take, however many there are.",
+            elephant.share * 100.0,
+            elephant.flow
+        );
+        found.push(finding(StageId::Queues, Level::Near, text));
+    }
+    let mean = u128::from(packets.seen) * 1_000_000 / u128::from(watched.nanos.max(1));
+    if packets.most_in_millisecond >= 100
+        && u128::from(packets.most_in_millisecond) > u128::from(UNEVEN) * mean.max(1)
+    {
+        let text = format!(
+            "wire and interface: packets come in bursts: {} in the busiest millisecond, {mean} in the mean one, {} in a row less than 10 µs apart.",
+            packets.most_in_millisecond, packets.longest_burst
+        );
+        found.push(finding(StageId::Wire, Level::Note, text));
+    }
+    if let Some(missed) = packets.missed.filter(|missed| *missed > 0) {
+        let text = format!(
+            "sockets of captures: the doctor's own ring had no room for {missed} packets, since its thread, which waits for all others, \
+             got no processor in time: gaps and flows are those of the rest."
+        );
+        found.push(finding(StageId::Socket, Level::Note, text));
+    }
+}
+
+fn stage(watched: &Watched, id: StageId) -> Option<&Stage> {
+    watched.stages.iter().find(|stage| stage.id == id)
+}

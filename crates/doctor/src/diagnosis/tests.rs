@@ -1,0 +1,193 @@
+//! Findings and advice from what was watched.
+
+use super::*;
+use crate::look::{Capture, Thread};
+use crate::setting::Setting;
+use crate::stage::{Knob, Loss};
+use crate::watch::{Busy, Elephant, Packets};
+
+fn watched(stages: Vec<Stage>) -> Watched {
+    Watched {
+        nanos: 1_000_000_000,
+        ticks: Vec::new(),
+        stages,
+        busy: vec![
+            Busy { processor: 0, mean: 0.1, peak: 0.2, ..Busy::default() },
+            Busy { processor: 1, mean: 1.0, softirq: 0.6, peak: 1.0, ..Busy::default() },
+        ],
+        peak_rate: Some(500_000),
+        rate: Some(100_000),
+        captures: Vec::new(),
+        packets: None,
+    }
+}
+
+fn counted(id: StageId, name: &str, loss: Loss, during: u64) -> Stage {
+    let mut stage = Stage::new(id);
+    stage.count(name, "file", Some(100 + during), loss);
+    stage.counters[0].during = Some(during);
+    stage
+}
+
+fn with(mut stage: Stage, setting: Setting, value: &str, most: Option<&str>) -> Stage {
+    stage.knobs.push(Knob {
+        setting,
+        rules: "",
+        value: Some(value.to_owned()),
+        most: most.map(str::to_owned),
+        holds: None,
+        advice: None,
+    });
+    stage
+}
+
+fn advised(diagnosis: &Diagnosis) -> Vec<String> {
+    let knobs = diagnosis.watched.stages.iter().flat_map(|stage| &stage.knobs);
+    knobs.filter_map(|knob| Some(knob.advice.as_ref()?.value.clone())).collect()
+}
+
+#[test]
+fn the_stage_that_loses_most_comes_first() {
+    let backlog = with(
+        counted(StageId::Backlog, "dropped", Loss::Packets, 7),
+        Setting::sysctl("net.core.netdev_max_backlog"),
+        "1000",
+        None,
+    );
+    let ring = with(
+        counted(StageId::Wire, "rx_missed_errors", Loss::Packets, 9),
+        Setting::Ring { interface: "eth0".into() },
+        "256",
+        Some("8192"),
+    );
+    let napi = counted(StageId::Napi, "time_squeeze", Loss::Sign, 3);
+    let diagnosis = Diagnosis::of("eth0", Some(1000), watched(vec![ring, napi, backlog]));
+    assert_eq!(diagnosis.worst(), Some(StageId::Wire));
+    let levels: Vec<_> = diagnosis.findings.iter().map(|it| (it.stage, it.level)).collect();
+    assert_eq!(
+        levels[..3],
+        [
+            (StageId::Wire, Level::Losing),
+            (StageId::Backlog, Level::Losing),
+            (StageId::Napi, Level::Near),
+        ]
+    );
+    // 40 ms at the rate of the peak.
+    assert_eq!(advised(&diagnosis), ["20000"]);
+}
+
+#[test]
+fn rings_grow_where_the_interface_loses_and_not_beyond_the_cache() {
+    let wire = counted(StageId::Wire, "rx_missed_errors", Loss::Packets, 9);
+    let ring = |now, most| {
+        with(
+            Stage::new(StageId::NicRing),
+            Setting::Ring { interface: "eth0".into() },
+            now,
+            Some(most),
+        )
+    };
+    let of = |wire: &Stage, ring| {
+        advised(&Diagnosis::of("eth0", Some(1000), watched(vec![wire.clone(), ring])))
+    };
+    assert_eq!(of(&wire, ring("256", "8192")), ["4096"]);
+    assert_eq!(of(&wire, ring("256", "512")), ["512"]);
+    assert!(of(&wire, ring("4096", "8192")).is_empty());
+    let calm = counted(StageId::Wire, "rx_missed_errors", Loss::Packets, 0);
+    assert!(of(&calm, ring("256", "8192")).is_empty());
+}
+
+#[test]
+fn packets_are_steered_only_where_that_helps() {
+    let rps = || {
+        with(
+            Stage::new(StageId::Backlog),
+            Setting::of_interface("eth0", "queues/rx-0/rps_cpus"),
+            "0",
+            None,
+        )
+    };
+    let elephant = |share| {
+        let elephant = Some(Elephant { flow: "a -> b".to_owned(), share });
+        Packets { seen: 50_000, elephant, ..Packets::default() }
+    };
+    let of = |packets| {
+        let watched = Watched { packets, ..watched(vec![rps()]) };
+        Diagnosis::of("eth0", None, watched)
+    };
+    assert_eq!(advised(&of(Some(elephant(0.1)))), ["1"]);
+    assert_eq!(advised(&of(None)), ["1"]);
+    let one = of(Some(elephant(0.95)));
+    assert!(advised(&one).is_empty());
+    assert!(
+        one.findings.iter().any(|it| it.stage == StageId::Queues && it.text.contains("95 %")),
+        "{:?}",
+        one.findings
+    );
+}
+
+#[test]
+fn a_capture_that_shares_a_processor_with_receiving_is_named() {
+    let thread = Thread {
+        tid: 12,
+        name: "ring".to_owned(),
+        allowed: "1".to_owned(),
+        processor: Some(1),
+        ran_ns: 0,
+        waited_ns: 0,
+        class: "other, nice 0".to_owned(),
+    };
+    let capture = Capture {
+        pid: 11,
+        name: "netsniff".to_owned(),
+        threads: vec![thread],
+        throttled: None,
+        sockets: Vec::new(),
+    };
+    let threaded =
+        with(Stage::new(StageId::Napi), Setting::of_interface("eth0", "threaded"), "0", None);
+    let mut process = counted(StageId::Process, "throttled netsniff 11", Loss::Sign, 4);
+    process.count("waited_ns thread 12 ring", "file", Some(9), Loss::None);
+    process.counters[1].during = Some(300_000_000);
+    let watched = Watched { captures: vec![capture], ..watched(vec![threaded, process]) };
+    let diagnosis = Diagnosis::of("eth0", None, watched);
+    let said: Vec<_> = diagnosis
+        .findings
+        .iter()
+        .filter(|it| it.stage == StageId::Process)
+        .map(|it| it.text.as_str())
+        .collect();
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(said.iter().any(|it| it.contains("kept off the processors 4 times")), "{said:?}");
+    assert!(said.iter().any(|it| it.contains("waited for a processor in 30 %")), "{said:?}");
+    assert!(
+        said.iter().any(|it| it.contains("processor 1 alone, where receiving takes 60 %")),
+        "{said:?}"
+    );
+    assert_eq!(advised(&diagnosis), ["1"]);
+    assert_eq!(diagnosis.worst(), None);
+}
+
+#[test]
+fn what_is_calm_has_no_findings() {
+    let mut calm = watched(vec![
+        counted(StageId::Wire, "rx_dropped", Loss::Maybe, 0),
+        counted(StageId::Napi, "time_squeeze", Loss::Sign, 0),
+    ]);
+    calm.busy.truncate(1);
+    let diagnosis = Diagnosis::of("eth0", None, calm);
+    assert!(
+        diagnosis.findings.is_empty() && diagnosis.worst().is_none(),
+        "{:?}",
+        diagnosis.findings
+    );
+    assert!(crate::text::page(&diagnosis, false).contains("Nothing was lost"));
+}
+
+#[test]
+fn masks_are_the_kernels() {
+    assert_eq!(advice::mask(&[0]), "1");
+    assert_eq!(advice::mask(&[1, 0, 33]), "2,00000003");
+    assert_eq!(advice::mask(&[31]), "80000000");
+    assert_eq!(advice::mask(&[]), "0");
+}

@@ -1,0 +1,166 @@
+//! Processors, memory and disks.
+
+use serde::Serialize;
+
+use super::Look;
+use crate::kernel::Kernel;
+use crate::setting::Setting;
+use crate::stage::{Loss, Stage, StageId};
+
+const STAT: &str = "/proc/stat";
+
+/// What a processor has done, in ticks of the kernel (proc(5)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Processor {
+    /// Its number.
+    pub number: u32,
+    /// Programs, and the kernel for them.
+    pub work: u64,
+    /// Interrupts and what follows them: receiving.
+    pub softirq: u64,
+    /// What other virtual machines took.
+    pub steal: u64,
+    /// Nothing, or waiting for a disk.
+    pub idle: u64,
+}
+
+impl Processor {
+    /// All ticks.
+    #[must_use]
+    pub const fn all(&self) -> u64 {
+        self.work + self.softirq + self.steal + self.idle
+    }
+}
+
+/// What processors have done; empty where the kernel does not tell.
+#[must_use]
+pub fn processors(kernel: &dyn Kernel) -> Vec<Processor> {
+    let text = kernel.read(STAT).unwrap_or_default();
+    let processor = |line: &str| {
+        let (number, rest) = line.strip_prefix("cpu")?.split_once(' ')?;
+        let number = number.parse().ok()?;
+        let times: Vec<u64> = rest.split_whitespace().map_while(|word| word.parse().ok()).collect();
+        // user, nice, system, idle, iowait, irq, softirq, steal.
+        let time = |at: usize| times.get(at).copied().unwrap_or_default();
+        Some(Processor {
+            number,
+            work: time(0) + time(1) + time(2),
+            softirq: time(5) + time(6),
+            steal: time(7),
+            idle: time(3) + time(4),
+        })
+    };
+    text.lines().filter_map(processor).collect()
+}
+
+fn folder(number: u32) -> String {
+    format!("/sys/devices/system/cpu/cpu{number}")
+}
+
+pub(super) fn stage(look: &Look<'_>) -> Stage {
+    let mut stage = Stage::new(StageId::Processors);
+    let kernel = look.kernel;
+    for processor in processors(kernel) {
+        let Processor { number, work, softirq, steal, idle } = processor;
+        for (name, ticks) in
+            [("work", work), ("softirq", softirq), ("steal", steal), ("idle", idle)]
+        {
+            stage.count(&format!("{name} of processor {number}"), STAT, Some(ticks), Loss::None);
+        }
+        stage.knob(
+            kernel,
+            Setting::Governor { processor: number },
+            "who chooses the frequency of the processor",
+        );
+        let siblings = kernel.read(&format!("{}/topology/thread_siblings_list", folder(number)));
+        if let Ok(siblings) = siblings
+            && siblings != number.to_string()
+            && siblings.split([',', '-']).next() == Some(&number.to_string())
+        {
+            stage.notes.push(format!(
+                "Processors {siblings} are threads of one core, and share what it can do."
+            ));
+        }
+    }
+    if let Some(deepest) = deepest_sleep(kernel) {
+        stage.notes.push(format!("Processors may sleep so deeply that waking takes {deepest} µs."));
+    }
+    if let Ok(node) = kernel.read(&look.file("device/numa_node"))
+        && node != "-1"
+    {
+        let local = kernel
+            .read(&format!("/sys/devices/system/node/node{node}/cpulist"))
+            .unwrap_or_default();
+        stage.notes.push(format!("The interface is at NUMA node {node}, with processors {local}."));
+    }
+    for (file, what) in [("cpu", "processors"), ("memory", "memory")] {
+        if let Some(share) = pressure(kernel, file) {
+            stage.notes.push(format!(
+                "In the last 10 s, work waited for {what} in {share} % of the time."
+            ));
+        }
+    }
+    let clock = kernel.read("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    if let Ok(clock) = clock {
+        stage.notes.push(format!("The kernel reads the time from {clock}."));
+    }
+    stage.notes.push(
+        "The bandwidth of memory cannot be read here without counters of the processor.".to_owned(),
+    );
+    stage
+}
+
+/// Microseconds that the deepest sleep of the first processor takes to end.
+fn deepest_sleep(kernel: &dyn Kernel) -> Option<u64> {
+    let states = format!("{}/cpuidle", folder(0));
+    let names = kernel.list(&states).ok()?;
+    names.iter().filter_map(|name| kernel.number(&format!("{states}/{name}/latency"))).max()
+}
+
+/// The share of time in which some work waited, in the kernel's words (Documentation/accounting/psi.rst).
+fn pressure(kernel: &dyn Kernel, of: &str) -> Option<String> {
+    let text = kernel.read(&format!("/proc/pressure/{of}")).ok()?;
+    let some = text.lines().find(|line| line.starts_with("some"))?;
+    some.split_whitespace().find_map(|word| word.strip_prefix("avg10=")).map(str::to_owned)
+}
+
+pub(super) fn disk(look: &Look<'_>) -> Stage {
+    let mut stage = Stage::new(StageId::Disk);
+    let memory = look.kernel.read("/proc/meminfo").unwrap_or_default();
+    for name in ["Dirty", "Writeback"] {
+        let kib = memory.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        let kib = kib.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse().ok());
+        stage.count(&format!("{name} (KiB)"), "/proc/meminfo", kib, Loss::None);
+    }
+    for name in ["dirty_background_ratio", "dirty_ratio"] {
+        if let Some(percent) = look.kernel.number(&format!("/proc/sys/vm/{name}")) {
+            stage.notes.push(format!(
+                "vm.{name} is {percent}: at that share of memory in unwritten pages, {}.",
+                match name {
+                    "dirty_ratio" => "whoever writes waits",
+                    _ => "the kernel begins to write",
+                }
+            ));
+        }
+    }
+    if let Some(share) = pressure(look.kernel, "io") {
+        stage
+            .notes
+            .push(format!("In the last 10 s, work waited for disks in {share} % of the time."));
+    }
+    stage
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Recorded;
+
+    #[test]
+    fn processors_are_read_without_their_sum() {
+        let text = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu11 1 0 0 9\nintr 1 2";
+        let all = processors(&Recorded::of_files([(STAT, text)]));
+        let first = Processor { number: 0, work: 6, softirq: 13, steal: 8, idle: 9 };
+        assert_eq!((all.len(), all[0], all[1].number, all[1].all()), (2, first, 11, 10));
+    }
+}
