@@ -20,6 +20,7 @@
 //! | [`report`] | pages and plots of all that |
 //! | [`work`] | an application with a cost that is known |
 //! | [`compare`] | two things that were measured, side by side |
+//! | [`tune`] | settings that keep a capture from losing, found by measuring |
 //! | [`stop`] | how a run ends before its time |
 
 pub mod certificate;
@@ -40,4 +41,5 @@ pub mod stop;
 pub mod testbed;
 pub mod tools;
 pub mod trial;
+pub mod tune;
 pub mod work;

@@ -11,6 +11,9 @@ use super::Change;
 /// Where it is, unless told.
 pub const FOLDER: &str = "/var/lib/netsniff";
 
+/// A folder in that for changes that are only tried, while something is measured.
+pub const TRIED: &str = "tried";
+
 /// Its name there.
 const NAME: &str = "doctor.journal";
 

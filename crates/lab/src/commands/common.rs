@@ -248,6 +248,11 @@ impl Head<'_> {
 }
 
 impl BedArgs {
+    /// Whether the user says where frames are received.
+    pub(super) const fn is_placed(&self) -> bool {
+        self.placement.is_some()
+    }
+
     /// The testbed, but for what --host says.
     pub(super) fn layout(&self) -> Layout {
         let quota = self.quota.and_then(|Quota(share)| share);

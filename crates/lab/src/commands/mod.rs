@@ -15,6 +15,7 @@ mod reports;
 mod scale;
 mod sweep;
 mod table;
+mod tune;
 mod wire;
 
 use anyhow::Context as _;
@@ -30,6 +31,7 @@ use self::sweep::SweepArgs;
 use crate::testbed;
 
 pub use common::check;
+pub use tune::{TuneArgs, run as tune};
 
 /// What can be measured, compared and predicted.
 #[derive(Debug, clap::Subcommand)]

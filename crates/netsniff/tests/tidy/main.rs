@@ -16,7 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("analysis", &["packet"]),
     ("traffic", &["packet"]),
     ("capture", &["packet"]),
-    ("lab", &["packet", "pcapfile", "analysis", "traffic", "capture", "console"]),
+    ("lab", &["packet", "pcapfile", "analysis", "traffic", "capture", "console", "doctor"]),
     ("console", &["packet"]),
     ("doctor", &["packet", "capture", "console"]),
     ("output", &["packet", "pcapfile", "analysis", "console"]),

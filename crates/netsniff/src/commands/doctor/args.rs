@@ -8,6 +8,7 @@ use clap::builder::TypedValueParser as _;
 use netsniff_console::quantity::interval;
 use netsniff_doctor::change::journal;
 use netsniff_doctor::stage::StageId;
+use netsniff_lab::commands::TuneArgs;
 
 /// Why this host loses packets, and what to change: the way of a packet, stage by stage
 #[derive(Debug, clap::Args)]
@@ -18,9 +19,13 @@ use netsniff_doctor::stage::StageId;
     netsniff doctor -i eth0 --apply --persist      likewise, and again after each start\n  \
     netsniff doctor --revert                       take everything back\n  \
     netsniff doctor -i eth0 --save facts.json      all that was read, for somebody else to look at\n  \
+    netsniff doctor tune --goal 300k               search for settings by measuring, in namespaces\n  \
     netsniff doctor --buffers                      which knob rules which buffer\n\n\
     Exit code: 0 nothing is lost; 1 failed; 2 wrong usage; 4 packets were lost while it was watched")]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct DoctorArgs {
+    #[command(subcommand)]
+    pub(super) command: Option<DoctorCommand>,
     /// The interface; unless told, the one on which packets are captured, else the one that received most
     #[arg(short, long, value_name = "IFACE", conflicts_with_all = ["from", "revert", "buffers"])]
     pub(super) interface: Option<String>,
@@ -69,6 +74,12 @@ pub struct DoctorArgs {
     /// Print which knob rules which buffer
     #[arg(long)]
     pub(super) buffers: bool,
+}
+
+/// What else a doctor does.
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum DoctorCommand {
+    Tune(Box<TuneArgs>),
 }
 
 fn stages() -> impl clap::builder::TypedValueParser<Value = StageId> {

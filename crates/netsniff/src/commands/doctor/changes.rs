@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use netsniff_console::{DONE, FAILED, print, say};
-use netsniff_doctor::change::journal::Journal;
+use netsniff_doctor::change::journal::{self, Journal};
 use netsniff_doctor::change::{self, Change, Reverted, persist as files};
 use netsniff_doctor::diagnosis::Diagnosis;
 use netsniff_doctor::kernel::Here;
@@ -80,42 +80,46 @@ fn keep(journal: &Journal) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Takes everything back.
+/// Takes everything back, also what a search has tried and was killed with.
 pub(super) fn revert(args: &DoctorArgs) -> anyhow::Result<u8> {
     let kernel = Here::open()?;
-    let mut journal = Journal::open(&args.state)?;
-    if args.dry_run {
-        for Change { setting, before, .. } in journal.changes().iter().rev() {
-            told(&format!("would change: {}", setting.command(before)))?;
-        }
-        return Ok(DONE);
-    }
     let mut left = 0;
-    for (Change { setting, before, after }, outcome) in
-        change::revert(&kernel, &mut journal, args.force)?
-    {
-        let line = match outcome {
-            Reverted::Restored => format!("taken back: {}", setting.command(&before)),
-            Reverted::AsBefore => format!("is as before: {setting} = {before}"),
-            Reverted::Gone => format!("is gone: {setting}"),
-            Reverted::Foreign(now) => {
-                left += 1;
-                format!(
-                    "left alone: {setting} is {now}, which is neither {after} nor {before}: somebody else has changed it \
-                     (--force sets {before})"
-                )
+    let tried = args.state.join(journal::TRIED);
+    let folders = [tried.is_dir().then_some(tried), Some(args.state.clone())];
+    for folder in folders.into_iter().flatten() {
+        let mut journal = Journal::open(&folder)?;
+        if args.dry_run {
+            for Change { setting, before, .. } in journal.changes().iter().rev() {
+                told(&format!("would change: {}", setting.command(before)))?;
             }
-            Reverted::Failed(why) => {
-                left += 1;
-                format!("not taken back: {setting}: {why}")
-            }
-        };
-        told(&line)?;
+            continue;
+        }
+        for (change, outcome) in change::revert(&kernel, &mut journal, args.force)? {
+            left += u32::from(matches!(outcome, Reverted::Foreign(_) | Reverted::Failed(_)));
+            told(&words(&change, &outcome))?;
+        }
+    }
+    if args.dry_run {
+        return Ok(DONE);
     }
     let removed = files::remove(Path::new(ROOT))?;
     removed.iter().try_for_each(|path| told(&format!("removed {}", path.display())))?;
-    if left == 0 && journal.changes().is_empty() {
-        told("everything is as it was before netsniff doctor")?;
+    if left > 0 {
+        return Ok(FAILED);
     }
-    Ok(if left > 0 { FAILED } else { DONE })
+    told("everything is as it was before netsniff doctor")?;
+    Ok(DONE)
+}
+
+/// What became of a change.
+fn words(Change { setting, before, after }: &Change, outcome: &Reverted) -> String {
+    match outcome {
+        Reverted::Restored => format!("taken back: {}", setting.command(before)),
+        Reverted::AsBefore => format!("is as before: {setting} = {before}"),
+        Reverted::Gone => format!("is gone: {setting}"),
+        Reverted::Foreign(now) => format!(
+            "left alone: {setting} is {now}, which is neither {after} nor {before}: somebody else has changed it (--force sets {before})"
+        ),
+        Reverted::Failed(why) => format!("not taken back: {setting}: {why}"),
+    }
 }

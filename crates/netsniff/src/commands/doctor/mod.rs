@@ -21,6 +21,7 @@ use netsniff_lab::commands::Program;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 pub use self::args::DoctorArgs;
+use self::args::DoctorCommand;
 use self::saved::Saved;
 
 /// Runs the command and returns its exit code.
@@ -29,6 +30,9 @@ use self::saved::Saved;
 ///
 /// [`UsageError`], an interface that is not there, and whatever prevents a change.
 pub fn run(args: &DoctorArgs, program: Program) -> anyhow::Result<u8> {
+    if let Some(DoctorCommand::Tune(args)) = &args.command {
+        return netsniff_lab::commands::tune(args, program);
+    }
     if args.buffers {
         print(stdout().lock(), &text::buffers()).context("cannot write to standard output")?;
         return Ok(DONE);

@@ -1,0 +1,224 @@
+//! Testbeds and tools with changes, and THE list of what is tried.
+
+use std::path::Path;
+use std::thread;
+
+use netsniff_doctor::change::{self, Change, journal::Journal};
+use netsniff_doctor::diagnosis::Diagnosis;
+use netsniff_doctor::kernel::Here;
+use netsniff_doctor::look::Look;
+use netsniff_doctor::watch::{Depth, watch};
+
+use super::{Bench, Candidate, Loss, What};
+use crate::load::Load;
+use crate::testbed::{Layout, Testbed};
+use crate::tools::{Setting, Tool};
+use crate::trial::{Trial, attempt};
+
+/// How often a run is repeated that proves nothing.
+const REPEATS: usize = 3;
+
+/// The share of the rate that a sender may come to.
+const NEAR: f64 = 0.95;
+
+/// THE list: what is tried of the host, unless it is so already.
+const HOST: [(&str, &str); 9] = [
+    ("placement", "none"),
+    ("placement", "thread"),
+    ("placement", "napi"),
+    ("quota", "100"),
+    ("net.core.netdev_max_backlog", "16000"),
+    ("net.core.netdev_budget", "1200"),
+    ("net.core.netdev_budget_usecs", "16000"),
+    ("net.core.dev_weight", "256"),
+    ("profile", "skopko64"),
+];
+
+/// Likewise of the tool.
+const TOOL: [(&str, &str); 5] =
+    [("ring", "64M"), ("ring", "256M"), ("wait", "poll"), ("wait", "busy"), ("block", "256K")];
+
+/// What may be tried: candidates of the lists that a testbed and a tool take, what a diagnosis advises for an interface that
+/// is there, and what the user has added.
+#[must_use]
+pub fn candidates(
+    layout: &Layout,
+    tool: &Tool,
+    advised: &[Change],
+    more: &[Setting],
+) -> Vec<Candidate> {
+    let setting =
+        |&(name, value): &(&str, &str)| Setting { name: name.to_owned(), value: value.to_owned() };
+    let host = HOST.iter().map(setting).filter(|setting| is_new(layout, setting));
+    let own = TOOL.iter().map(setting);
+    let of_tool =
+        |setting: Setting| tool.with(std::slice::from_ref(&setting)).is_ok().then_some(setting);
+    let named = |setting: &Setting| format!("{}={}", setting.name, setting.value);
+    let machine = advised.iter().map(|change| Candidate {
+        name: change.setting.command(&change.after),
+        what: What::Machine(change.clone()),
+    });
+    let host =
+        host.chain(more.iter().filter(|it| layout.with(std::slice::from_ref(it)).is_ok()).cloned());
+    let host = host.map(|it| Candidate { name: named(&it), what: What::Host(vec![it]) });
+    let tools =
+        own.chain(more.iter().filter(|it| layout.with(std::slice::from_ref(it)).is_err()).cloned());
+    let tools = tools
+        .filter_map(of_tool)
+        .map(|it| Candidate { name: format!("--{}", named(&it)), what: What::Tool(vec![it]) });
+    machine.chain(host).chain(tools).collect()
+}
+
+/// Whether a layout takes a setting, and is another one with it.
+fn is_new(layout: &Layout, setting: &Setting) -> bool {
+    layout.with(std::slice::from_ref(setting)).is_ok_and(|with| with != *layout)
+}
+
+/// Runs a tool on testbeds that are made for each run.
+pub struct Beds<'a> {
+    /// This program.
+    pub netsniff: &'a Path,
+    /// What removes testbeds.
+    pub warden: &'a [String],
+    /// The testbed without changes.
+    pub layout: Layout,
+    /// The tool without changes.
+    pub tool: Tool,
+    /// What is sent, but for its rate.
+    pub load: Load,
+    /// Where changes of the machine stand while they are tried.
+    pub journal: Option<Journal>,
+}
+
+impl Beds<'_> {
+    fn prepared(&self, changes: &[&Candidate]) -> Result<(Layout, Tool), String> {
+        let (mut layout, mut tool) = (self.layout.clone(), self.tool.clone());
+        for candidate in changes {
+            match &candidate.what {
+                What::Host(settings) => layout = layout.with(settings)?,
+                What::Tool(settings) => tool = tool.with(settings)?,
+                What::Machine(_) => {}
+            }
+        }
+        layout.suits(&tool)?;
+        Ok((layout, tool))
+    }
+
+    /// Makes changes of the machine, and tells why one cannot be made.
+    fn change(&mut self, changes: &[&Candidate]) -> anyhow::Result<Result<(), String>> {
+        for candidate in changes {
+            let (What::Machine(change), Some(journal)) = (&candidate.what, &mut self.journal)
+            else {
+                continue;
+            };
+            if let Err(why) = change::apply(&Here::open()?, journal, change) {
+                return Ok(Err(format!("{why:#}")));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// What a doctor advises for the interface of a wire that is there, while frames come at a rate; nothing for a testbed that
+    /// is made, which the list knows.
+    ///
+    /// # Errors
+    ///
+    /// Whatever prevents a run.
+    pub fn advised(&mut self, rate: f64) -> anyhow::Result<Vec<Change>> {
+        let Some(wire) = self.layout.wire.clone() else { return Ok(Vec::new()) };
+        let time = self.load.time;
+        let watched = thread::spawn(move || -> anyhow::Result<Diagnosis> {
+            let kernel = Here::open()?;
+            let look = Look { kernel: &kernel, interface: &wire.interface };
+            let watched = watch(&look, time, Depth::Counters, &|| false, &mut |_| {})?;
+            Ok(Diagnosis::of(&wire.interface, look.megabits(), watched))
+        });
+        self.loss(rate, &[])?;
+        let diagnosis = watched.join().map_err(|_| anyhow::anyhow!("a thread panicked"))??;
+        Ok(change::advised(&diagnosis, &[]))
+    }
+
+    fn run(&self, rate: f64, layout: &Layout, tool: &Tool) -> anyhow::Result<Loss> {
+        let load = Load { rate: Some(rate), ..self.load.clone() };
+        let mut why = String::new();
+        for _ in 0..REPEATS {
+            let bed = match Testbed::make(self.warden, layout) {
+                Ok(bed) => bed,
+                Err(why) => return Ok(Loss::Unable(format!("{why:#}"))),
+            };
+            let trial = attempt(&bed, self.netsniff, tool, &load)?;
+            if let Some(failure) = &trial.failure {
+                return Ok(Loss::Unable(failure.clone()));
+            }
+            if is_near(&trial, rate)
+                && let Some(share) = trial.loss()
+            {
+                return Ok(Loss::Share(share));
+            }
+            let faults: Vec<_> = trial.faults.iter().map(|fault| fault.words()).collect();
+            why = faults.join(", ");
+        }
+        Ok(Loss::Unknown(why))
+    }
+}
+
+/// Whether a run tells of a rate: nothing is wrong with it, or its sender was held up and came near that all the same. Both
+/// sides of a comparison are measured so, and what it varies by is noise that their interval has in it.
+fn is_near(trial: &Trial, rate: f64) -> bool {
+    let is_reached = trial.reached.is_some_and(|reached| reached >= NEAR * rate);
+    trial.is_valid() || trial.is_true_at_reached() && is_reached
+}
+
+impl Bench for Beds<'_> {
+    fn loss(&mut self, rate: f64, changes: &[&Candidate]) -> anyhow::Result<Loss> {
+        let (layout, tool) = match self.prepared(changes) {
+            Ok(prepared) => prepared,
+            Err(why) => return Ok(Loss::Unable(why)),
+        };
+        let result = match self.change(changes)? {
+            Ok(()) => self.run(rate, &layout, &tool),
+            Err(why) => Ok(Loss::Unable(why)),
+        };
+        if let Some(journal) = &mut self.journal {
+            // Whatever came of the run.
+            change::revert(&Here::open()?, journal, false)?;
+        }
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(layout: &Layout, tool: &str, more: &[Setting]) -> Vec<String> {
+        let tool = Tool::all().into_iter().find(|it| it.name == tool).unwrap();
+        candidates(layout, &tool, &[], more).into_iter().map(|it| it.name).collect()
+    }
+
+    #[test]
+    fn only_what_is_not_so_already_is_tried() {
+        let all = names(&Layout::default(), "record", &[]);
+        assert!(
+            all.contains(&"placement=none".to_owned()) && all.contains(&"--ring=256M".to_owned()),
+            "{all:?}"
+        );
+        assert!(!all.iter().any(|name| name == "quota=100"), "{all:?}");
+        let short = Layout { quota: Some(0.05), ..Layout::default() };
+        assert!(names(&short, "record", &[]).contains(&"quota=100".to_owned()));
+        // tcpdump has a ring, and nothing of the rest.
+        let tcpdump = names(&Layout::default(), "tcpdump", &[]);
+        assert!(
+            tcpdump.contains(&"--ring=64M".to_owned())
+                && !tcpdump.iter().any(|it| it.contains("wait")),
+            "{tcpdump:?}"
+        );
+        let more = [("queues", "2"), ("snaplen", "96")]
+            .map(|(name, value)| Setting { name: name.into(), value: value.into() });
+        let all = names(&Layout::default(), "record", &more);
+        assert!(
+            all.contains(&"queues=2".to_owned()) && all.contains(&"--snaplen=96".to_owned()),
+            "{all:?}"
+        );
+    }
+}
