@@ -11,7 +11,7 @@ use netsniff_lab::commands::Program;
 
 use crate::commands::{
     analyze, anonymize, completions, doctor, generate, info, lab, protocols, receive, record,
-    replay, schema, sort,
+    replay, schema, selftest, sort,
 };
 
 /// A network traffic analyser whose every record tells you whether you can believe it.
@@ -40,6 +40,7 @@ enum Command {
     Sort(sort::SortArgs),
     Protocols(protocols::ProtocolsArgs),
     Schema(schema::SchemaArgs),
+    Selftest(selftest::SelftestArgs),
     Completions(completions::CompletionsArgs),
 }
 
@@ -81,6 +82,7 @@ pub fn main() -> ExitCode {
         Command::Sort(args) => sort::run(&args),
         Command::Protocols(args) => written(protocols::run(&args, &mut stdout().lock())),
         Command::Schema(args) => written(schema::run(&args, &mut stdout().lock())),
+        Command::Selftest(args) => selftest::run(&args),
         Command::Completions(args) => {
             written(completions::run(&args, Cli::command(), &mut stdout().lock()))
         }

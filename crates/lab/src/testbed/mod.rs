@@ -185,6 +185,12 @@ impl Testbed {
         pair::receiver(&self.name)
     }
 
+    /// The name of the namespace that sends, where the bed has one.
+    #[must_use]
+    pub fn sender(&self) -> String {
+        pair::sender(&self.name)
+    }
+
     /// The interface that a tool captures on, where frames arrive.
     #[must_use]
     pub fn interface(&self) -> &str {

@@ -19,5 +19,6 @@ mod reordered;
 pub mod replay;
 pub mod rolling;
 pub mod schema;
+pub mod selftest;
 pub mod sort;
 pub mod wire;
