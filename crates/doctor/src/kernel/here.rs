@@ -106,7 +106,13 @@ impl Kernel for Here {
     }
 
     fn packet_sockets(&self) -> io::Result<Vec<PacketSocket>> {
-        packet_sockets().map_err(io::Error::other)
+        const OWN: &str = "/proc/self/fd";
+        let files = self.list(OWN)?;
+        let own = files.iter().filter_map(|file| self.target(&format!("{OWN}/{file}")).ok());
+        let own: Vec<_> = own.collect();
+        let mut sockets = packet_sockets().map_err(io::Error::other)?;
+        sockets.retain(|socket| !own.contains(&format!("socket:[{}]", socket.inode)));
+        Ok(sockets)
     }
 
     fn write(&self, path: &str, value: &str) -> io::Result<()> {

@@ -48,7 +48,7 @@ pub trait Kernel: Ethtool {
     /// one.
     fn holders(&self, wanted: &[String]) -> Vec<(u32, Vec<String>)>;
 
-    /// Packet sockets of the network namespace.
+    /// Packet sockets of the network namespace, but for those of this process.
     ///
     /// # Errors
     ///

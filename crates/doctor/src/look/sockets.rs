@@ -11,9 +11,6 @@ use crate::kernel::Kernel;
 use crate::setting::Setting;
 use crate::stage::{Loss, Stage, StageId};
 
-/// Descriptors of this process.
-const OWN: &str = "/proc/self/fd";
-
 /// A process that captures on the interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Capture {
@@ -49,20 +46,11 @@ pub struct Thread {
     pub class: String,
 }
 
-/// Packet sockets of the interface, or of all of them, but for those of this process.
+/// Packet sockets that listen to the interface, or to all of them.
 fn sockets_of(look: &Look<'_>) -> io::Result<Vec<PacketSocket>> {
     let index = look.index();
-    let own: Vec<String> = look
-        .kernel
-        .list(OWN)?
-        .iter()
-        .filter_map(|file| look.kernel.target(&format!("{OWN}/{file}")).ok())
-        .collect();
     let mut sockets = look.kernel.packet_sockets()?;
-    sockets.retain(|socket| {
-        let is_here = socket.interface == 0 || Some(u64::from(socket.interface)) == index;
-        is_here && !own.contains(&link_of(socket))
-    });
+    sockets.retain(|socket| socket.interface == 0 || Some(u64::from(socket.interface)) == index);
     Ok(sockets)
 }
 

@@ -8,6 +8,7 @@ mod answers;
 mod checksums;
 mod cli;
 mod depth;
+mod doctor;
 mod every_packet;
 mod expected;
 mod extraction;

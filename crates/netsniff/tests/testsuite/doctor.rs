@@ -1,0 +1,112 @@
+//! The doctor on recorded answers of a real driver: virtio_net 1.0.0 of Linux 6.18, recorded with
+//! `netsniff doctor -i eth0 --no-packets --save`.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
+
+fn doctor(arguments: &[&str]) -> Output {
+    Command::new(NETSNIFF).arg("doctor").args(arguments).output().unwrap()
+}
+
+fn recorded() -> String {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/doctor/virtio-net.json").to_owned()
+}
+
+fn stage(report: &Value, id: &str) -> Value {
+    let stages = report["stages"].as_array().unwrap();
+    stages.iter().find(|stage| stage["id"] == id).unwrap_or_else(|| panic!("{id}")).clone()
+}
+
+#[test]
+fn a_recorded_driver_is_diagnosed_without_it() {
+    let out = doctor(&["--json", "--from", &recorded()]);
+    assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let ring = &stage(&report, "nic-ring")["knobs"][0];
+    assert_eq!((&ring["value"], &ring["most"]), (&Value::from("256"), &Value::from("256")));
+    assert_eq!(
+        stage(&report, "coalescing")["knobs"][0]["value"],
+        "adaptive-rx off rx-usecs 0 rx-frames 1"
+    );
+    assert_eq!(stage(&report, "queues")["knobs"][0]["value"], "1");
+    // What ethtool -S had: counters of the driver, beside the kernel's.
+    let wire = stage(&report, "wire");
+    let counters = wire["counters"].as_array().unwrap();
+    assert!(
+        counters.iter().any(|it| it["name"] == "rx_drops" && it["source"] == "ethtool -S"),
+        "{counters:?}"
+    );
+    // ethtool -k: rx-gro on, and rx-gro-hw on and not to be changed.
+    let offloads = stage(&report, "offloads");
+    let of = |name: &str| {
+        let knobs = offloads["knobs"].as_array().unwrap().iter();
+        knobs.clone().find(|it| it["setting"]["name"] == name).unwrap().clone()
+    };
+    assert_eq!(
+        (&of("rx-gro")["value"], &of("rx-gro")["advice"]["value"]),
+        (&"on".into(), &"off".into())
+    );
+    assert_eq!(
+        (&of("rx-gro-hw")["most"], &of("rx-gro-hw")["advice"]),
+        (&"fixed".into(), &Value::Null)
+    );
+    // /proc/interrupts: virtio2-input.0 is of this interface, and no other one is.
+    let interrupts = stage(&report, "interrupts");
+    assert_eq!(interrupts["knobs"].as_array().unwrap().len(), 1, "{interrupts}");
+    assert!(interrupts["counters"][0]["name"].as_str().unwrap().contains("virtio2-input.0"));
+}
+
+#[test]
+fn what_was_saved_tells_nothing_of_whoever_saved_it() {
+    let text = std::fs::read_to_string(recorded()).unwrap();
+    for word in ["/proc/self", "/home", "/tmp", "/root", "environ", "cmdline"] {
+        assert!(!text.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn a_page_has_all_stages_in_order() {
+    let out = doctor(&["--all", "--from", &recorded()]);
+    let page = String::from_utf8(out.stdout).unwrap();
+    let at = |name: &str| page.find(name).unwrap_or_else(|| panic!("{name} is not in {page}"));
+    let names = [
+        "WIRE AND INTERFACE\n",
+        "RING OF THE INTERFACE\n",
+        "NAPI\n",
+        "BACKLOG AND STEERING\n",
+        "PROCESSORS\n",
+    ];
+    assert!(names.map(at).is_sorted());
+    let buffers = String::from_utf8(doctor(&["--buffers"]).stdout).unwrap();
+    assert!(
+        buffers
+            .contains("bufsize  524288, maxbufsize  1048576:  524288 bytes, full after  41.94 ms"),
+        "{buffers}"
+    );
+}
+
+#[test]
+fn wrong_usage_is_told() {
+    for (arguments, words) in [
+        (&["-i", "nowhere0"][..], "there is no interface nowhere0"),
+        (&["--from", "/nonexistent.json"], "/nonexistent.json"),
+        (&["--dry-run"], "--dry-run says what"),
+        (&["--only", "backlog"], "--apply"),
+        (&["--apply", "--only", "moon"], "moon"),
+        (&["tune", "--goal", "fast"], "neither a rate"),
+        (&["tune", "--only", "moon=1"], "there is nothing to try"),
+        (&["tune", "--tool", "moon"], "there is no tool moon"),
+    ] {
+        let out = doctor(arguments);
+        let errors = String::from_utf8_lossy(&out.stderr);
+        assert!(matches!(out.status.code(), Some(1 | 2)), "{arguments:?}: {errors}");
+        assert!(errors.contains(words), "{arguments:?}: {errors}");
+    }
+    // A file that is something else.
+    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let errors = String::from_utf8_lossy(&doctor(&["--from", own]).stderr).into_owned();
+    assert!(errors.contains("no file of netsniff doctor --save"), "{errors}");
+}
