@@ -48,6 +48,12 @@ pub fn files(number: u64) -> String {
     format!("{} {}", exact(number.into()), plural(number, "file"))
 }
 
+/// A number of rows, as `1 row` or `4,820 rows`.
+#[must_use]
+pub fn rows(number: u64) -> String {
+    format!("{} {}", exact(number.into()), plural(number, "row"))
+}
+
 fn plural(number: u64, one: &str) -> String {
     format!("{one}{}", if number == 1 { "" } else { "s" })
 }

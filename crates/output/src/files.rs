@@ -14,13 +14,11 @@ use netsniff_packet::Timestamp;
 
 use super::descriptors::Identity;
 use super::format::LogEncoder;
+use super::log_file::LogFile;
 use super::rolled::{self, Renamer, Roll, Schedule};
-use super::row_file::{RowFile, WriteOut};
+use super::row_file::RowFile;
 use super::watch::Watch;
 use super::{Format, LiveSink, RowSink, SinkBooks};
-
-/// Bytes of rows that an encoder may keep before they are written, with what the end of its file grows by.
-const MOST_UNSETTLED: usize = 8 << 20;
 
 /// One file for each log that has rows.
 #[derive(Debug)]
@@ -35,6 +33,8 @@ pub struct LogFiles {
     most: u64,
     watch: Option<Arc<Watch>>,
     books: SinkBooks,
+    /// Says which files are begun and ended.
+    tell: fn(&str),
 }
 
 /// A log, which has a file or not.
@@ -44,25 +44,6 @@ struct Log {
     renamer: Renamer,
     /// It could not be written, so that its rows are refused until the next flush.
     is_resting: bool,
-}
-
-#[derive(Debug)]
-struct LogFile {
-    path: PathBuf,
-    rows: RowFile,
-    encoder: Box<dyn LogEncoder>,
-    /// Rows that the encoder keeps.
-    kept: u64,
-    /// Bytes that they will take, and that its end grows by.
-    unsettled: usize,
-    opened: Timestamp,
-    /// Bytes before the first row.
-    header: u64,
-    /// What tells the file from another one by its name; `None` for pipes and devices, which are there
-    /// on purpose, for a log to go through them.
-    identity: Option<Identity>,
-    /// It could not be renamed, and goes on until the next flush.
-    is_staying: bool,
 }
 
 impl LogFiles {
@@ -124,11 +105,18 @@ impl LogFiles {
             most: u64::MAX,
             watch: None,
             books: SinkBooks::default(),
+            tell: |_| {},
         };
         for path in (0..LOGS.len()).map(|log| files.path_of(log, files.format.extension())) {
             unlinked::refuse(&path).with_context(|| format!("cannot write {}", path.display()))?;
         }
         Ok(files)
+    }
+
+    /// The same files, of which `tell` gets a sentence whenever one is begun or ended, with its rows.
+    #[must_use]
+    pub fn telling(self, tell: fn(&str)) -> Self {
+        Self { tell, ..self }
     }
 
     /// Ends every file; `closed` is the time at which the input ended.
@@ -214,9 +202,11 @@ impl LogFiles {
             return Err(error).with_context(|| format!("cannot write {}", path.display()));
         }
         let header = rows.size();
+        (self.tell)(&format!("writing {}", path.display()));
         Ok(LogFile {
             path,
             rows,
+            written: 0,
             kept: 0,
             unsettled: encoder.unsettled(),
             encoder,
@@ -237,7 +227,11 @@ impl LogFiles {
             let changed = fs::symlink_metadata(&path)?.modified()?;
             self.rename((at, extension), &path, netsniff_console::clock::timestamp(changed))
         };
-        rename().with_context(|| format!("cannot rename the old log {}", path.display()))
+        let renamed = rename();
+        let renamed =
+            renamed.with_context(|| format!("cannot rename the old log {}", path.display()))?;
+        (self.tell)(&format!("{} of an earlier run is {}", path.display(), renamed.display()));
+        Ok(())
     }
 
     fn rename(
@@ -245,12 +239,12 @@ impl LogFiles {
         (at, extension): (usize, &str),
         path: &Path,
         time: Timestamp,
-    ) -> io::Result<()> {
+    ) -> io::Result<PathBuf> {
         let (Some(log), Some(known)) = (self.logs.get_mut(at), LOGS.get(at)) else {
-            return Ok(());
+            return Ok(path.to_owned());
         };
         let name = |time, number| rolled::name(known.path, time, number, extension);
-        log.renamer.rename(&self.directory, name, path, time).map(drop)
+        log.renamer.rename(&self.directory, name, path, time)
     }
 
     /// Writes the rows of a log that wait.
@@ -277,7 +271,7 @@ impl LogFiles {
         let footer = file.footer(closed);
         let ended = file.rows.write_frame(&footer);
         let ended = ended.with_context(|| format!("cannot write {}", file.path.display()));
-        let (path, opened) = (file.path.clone(), file.opened);
+        let (path, opened, said) = (file.path.clone(), file.opened, file.summary());
         // Whoever took it away, as logrotate(8) does, has seen to its name.
         let is_there = file.is_there();
         log.rest_after(&ended);
@@ -285,11 +279,14 @@ impl LogFiles {
         let renamed = if is_there {
             self.rename((at, self.format.extension()), &path, opened)
         } else {
-            Ok(())
+            Ok(path.clone())
         };
         let Some(log) = self.logs.get_mut(at) else { return Ok(()) };
-        match renamed {
-            Ok(()) => log.file = None,
+        match &renamed {
+            Ok(name) => {
+                log.file = None;
+                (self.tell)(&format!("rolled {said}, now {}", name.display()));
+            }
             Err(_) => {
                 if let Some(file) = &mut log.file {
                     file.rows.cut_frame(footer.len());
@@ -297,7 +294,7 @@ impl LogFiles {
                 }
             }
         }
-        renamed.with_context(|| format!("cannot rename {}", path.display()))
+        renamed.map(drop).with_context(|| format!("cannot rename {}", path.display()))
     }
 
     /// Goes on in a new file where somebody removed the old one.
@@ -385,6 +382,9 @@ impl LiveSink for LogFiles {
             let Some(mut file) = log.file.take() else { return result };
             let footer = file.footer(closed);
             let ended = file.rows.write_frame(&footer);
+            if ended.is_ok() {
+                (files.tell)(&format!("wrote {}", file.summary()));
+            }
             result.and(ended.with_context(|| format!("cannot write {}", file.path.display())))
         })
     }
@@ -401,70 +401,6 @@ impl Log {
         if self.is_resting {
             self.file.take_if(|file| file.identity.is_none());
         }
-    }
-}
-
-impl LogFile {
-    #[inline]
-    fn push(&mut self, row: &[u8]) {
-        let Self { rows, encoder, kept, unsettled, .. } = self;
-        *kept += 1;
-        if rows.push(*kept, |out| encoder.row(row, out)) {
-            *kept = 0;
-        } else {
-            *unsettled = encoder.unsettled();
-        }
-    }
-
-    /// Bytes that went through it, with those that wait and those that it will have besides.
-    #[inline]
-    const fn size(&self) -> u64 {
-        self.rows.size().saturating_add(self.unsettled as u64)
-    }
-
-    /// Whether a row may be added before [`Self::write_out`] is called.
-    #[inline]
-    const fn has_room(&self) -> bool {
-        self.rows.has_room() && self.unsettled < MOST_UNSETTLED
-    }
-
-    /// Writes the rows that wait and those that are kept; afterwards there are none.
-    fn write_out(&mut self) -> WriteOut {
-        let Self { rows, encoder, kept, unsettled, .. } = self;
-        if *kept > 0 && rows.push(*kept, |out| encoder.settle(out)) {
-            *kept = 0;
-        }
-        let out = rows.write_out();
-        if out.refused > 0 {
-            encoder.refused(out.refused);
-        }
-        *unsettled = encoder.unsettled();
-        out
-    }
-
-    /// What it ends with.
-    fn footer(&mut self, closed: Timestamp) -> Vec<u8> {
-        let mut footer = Vec::new();
-        self.encoder.footer(closed, &mut footer);
-        footer
-    }
-
-    /// Whether it still has its name.
-    fn is_there(&self) -> bool {
-        let metadata = fs::symlink_metadata(&self.path).ok();
-        metadata.filter(fs::Metadata::is_file).map(|it| Identity::of(&it)) == self.identity
-    }
-
-    /// Whether it has no name any more, so that nobody will ever read it.
-    fn is_removed(&self) -> bool {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt as _;
-            let metadata = self.rows.file().metadata();
-            self.identity.is_some() && metadata.is_ok_and(|metadata| metadata.nlink() == 0)
-        }
-        #[cfg(not(unix))]
-        false
     }
 }
 
@@ -501,6 +437,7 @@ mod tests {
     use netsniff_testing::full_device;
 
     use super::*;
+    use crate::log_file::MOST_UNSETTLED;
 
     /// A directory of its own, removed at the end.
     struct Directory(PathBuf);

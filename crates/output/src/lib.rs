@@ -10,6 +10,7 @@ mod files;
 mod format;
 #[cfg(unix)]
 mod live_stream;
+mod log_file;
 mod log_writer;
 mod nowhere;
 mod rolled;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use netsniff_console::pidfile::PidFile;
 use netsniff_console::{BELOW_QUALITY, DAMAGED, DONE, FAILED, UsageError, print, quantity, say};
 use netsniff_packet::{Batch, Progress, Source as _, Timestamp};
 use netsniff_pipeline::books::BooksScope;
@@ -88,6 +89,7 @@ pub fn run(args: &ReceiveArgs) -> anyhow::Result<u8> {
 
 /// Reads captures; also whether one was damaged.
 fn read(args: &ReceiveArgs, mut reception: Reception) -> anyhow::Result<(Reception, bool)> {
+    let _pidfile = args.capture.pidfile.as_deref().map(PidFile::create).transpose()?;
     let (mut inputs, refused) = Inputs::open(&args.files, READ_SIZE);
     if let Some(input) = refused.first() {
         anyhow::bail!("{}: {}", input.path.display(), input.said);

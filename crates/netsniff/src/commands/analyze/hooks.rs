@@ -10,6 +10,7 @@ use netsniff_pipeline::Settings;
 use netsniff_pipeline::books::BooksLine;
 use netsniff_pipeline::live::SharedRecorder;
 
+use super::verbose;
 use crate::commands::live::{self, Metrics, ReportedLine, RunHooks};
 use crate::commands::record;
 
@@ -25,6 +26,8 @@ pub(super) struct AnalyzeHooks<'a> {
     recorder: Option<Arc<Mutex<SharedRecorder>>>,
     metrics: Option<&'a Metrics>,
     extraction: Option<&'a ExtractionWriter>,
+    /// Whether the books are said, too.
+    is_verbose: bool,
 }
 
 impl<'a> AnalyzeHooks<'a> {
@@ -45,7 +48,13 @@ impl<'a> AnalyzeHooks<'a> {
             recorder,
             metrics,
             extraction,
+            is_verbose: false,
         }
+    }
+
+    /// The same, which says the books, too, if so.
+    pub(super) fn verbose(self, is_verbose: bool) -> Self {
+        Self { is_verbose, ..self }
     }
 
     /// Lets go of the recorder, whose last counters come from elsewhere.
@@ -70,6 +79,9 @@ impl RunHooks for AnalyzeHooks<'_> {
             entries.iter_mut().for_each(|entry| record::add(entry, &statistics));
         }
         live::warn(entries, &mut self.told);
+        if self.is_verbose {
+            verbose::books(entries);
+        }
         if let Some(metrics) = &self.metrics {
             metrics.show(entries);
         }

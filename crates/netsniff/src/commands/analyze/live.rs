@@ -28,6 +28,7 @@ use super::hooks::AnalyzeHooks;
 use super::live_origin::Live;
 use super::report::Analysis;
 use super::unparsed::UnparsedWriter;
+use super::verbose;
 use super::{print_summary, seed};
 use crate::commands::live::{
     self, Metrics, Opening, Reopener, Ring, Rings, RunHooks as _, Signals, Supervisor, Wanted,
@@ -67,6 +68,9 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         format: target.format(),
         seed: seed(),
     };
+    if args.verbose() {
+        verbose::plan(&settings, &target, said.as_deref());
+    }
     let session = Session {
         args,
         target: &target,
@@ -198,7 +202,7 @@ impl Session<'_> {
             }
             Target::Directory(directory, format) => {
                 let roll = self.args.rolling().roll();
-                let sink = LogFiles::live(directory, *format, roll, now)?;
+                let sink = LogFiles::live(directory, *format, roll, now)?.telling(self.args.tell());
                 let options = &self.settings.options;
                 let unparsed = UnparsedFile::new(directory, options, self.args.unparsed())?;
                 self.write(rings, sink, Some(unparsed))
@@ -234,7 +238,8 @@ impl Session<'_> {
             recorder.clone(),
             self.metrics,
             self.extraction,
-        );
+        )
+        .verbose(self.args.verbose());
         let aside = UnparsedWriter::new(unparsed);
         let analyses = self.analyses(&places, producers, &aside, recorder.as_ref())?;
         let rings = rings.into_iter().zip(analyses).collect();

@@ -10,6 +10,7 @@ mod origin;
 mod report;
 mod selection;
 mod unparsed;
+mod verbose;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, Write, stderr, stdout};
@@ -26,6 +27,7 @@ use netsniff_packet::Packet;
 
 pub use args::AnalyzeArgs;
 use netsniff_console::paths::is_stdin;
+use netsniff_console::pidfile::PidFile;
 use netsniff_console::progress::ProgressLine;
 use netsniff_console::{BELOW_QUALITY, DAMAGED, DONE, FAILED, say};
 use netsniff_output::{ExtractedFiles, LogFiles, Nowhere, RowSink, Stream, UnparsedFile};
@@ -57,6 +59,7 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let options = args.options()?;
     let extraction = args.extraction()?;
     let pseudonyms = args.pseudonyms()?;
+    let _pidfile = args.capture().pidfile.as_deref().map(PidFile::create).transpose()?;
     let (mut inputs, refused) = open(args, &paths);
     if inputs.files.is_empty() {
         return Ok(FAILED);
@@ -76,6 +79,11 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         format: target.format(),
         seed: seed(),
     };
+    if args.verbose() {
+        // It may name hosts that pseudonyms hide.
+        filters.iter().filter(|_| said.is_none()).for_each(verbose::filter);
+        verbose::plan(&settings, &target, said.as_deref());
+    }
     let mut selection = Selection::new(filters);
     let start = Instant::now();
     let analysed = analyse(&mut inputs, &mut selection, &settings, &target, args);
@@ -121,6 +129,9 @@ fn exit_code(args: &AnalyzeArgs, analysis: &Analysis<'_>, is_damaged: bool) -> u
 /// Opens the files, and says which cannot be read.
 fn open(args: &AnalyzeArgs, paths: &[PathBuf]) -> (Inputs, Vec<Refused>) {
     let (mut inputs, refused) = Inputs::open(paths, netsniff_pipeline::read_size(args.workers()));
+    if args.verbose() {
+        inputs.iter().for_each(|(file, reader)| verbose::opened(file, reader));
+    }
     if let Some(window) = args.capture().file_window() {
         inputs.reorder(window);
     }
@@ -160,7 +171,7 @@ fn analyse(
             Ok((outcome, 0))
         }
         Target::Directory(directory, format) => {
-            let mut sink = LogFiles::create(directory, *format)?;
+            let mut sink = LogFiles::create(directory, *format)?.telling(args.tell());
             let options = &settings.options;
             let mut unparsed = UnparsedFile::new(directory, options, args.unparsed())?;
             work.unparsed = Some(&mut unparsed);

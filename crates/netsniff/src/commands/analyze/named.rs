@@ -68,20 +68,13 @@ impl Analysis<'_> {
     }
 
     pub(super) fn source(&self, file: &CaptureFile, reader: &Reader<Bytes>) -> InputSource {
-        let format = match reader.format() {
-            Format::Pcap(variant) if variant.modified => "modified pcap",
-            Format::Pcap(variant) if variant.nanoseconds => "pcap, nanoseconds",
-            Format::Pcap(_) => "pcap",
-            Format::Pcapng { .. } => "pcapng",
-            _ => "",
-        };
         let damage = reader.damage().iter().map(ToString::to_string);
         let failure = file.failure.iter().map(|failure| {
             format!("packet {}: {failure}; what came before was used", reader.packets() + 1)
         });
         InputSource {
             name: file.name.clone(),
-            format: format.to_owned(),
+            format: format_of(reader).to_owned(),
             compression: reader.compression().map(|layer| layer.to_string()).collect(),
             bytes: file.size,
             packets: reader.packets(),
@@ -100,5 +93,16 @@ impl Analysis<'_> {
             dropped_by_os: counters.dropped_by_os,
             dropped_between_packets: counters.dropped_between_packets,
         }
+    }
+}
+
+/// The format of a capture file, for people.
+pub(super) fn format_of(reader: &Reader<Bytes>) -> &'static str {
+    match reader.format() {
+        Format::Pcap(variant) if variant.modified => "modified pcap",
+        Format::Pcap(variant) if variant.nanoseconds => "pcap, nanoseconds",
+        Format::Pcap(_) => "pcap",
+        Format::Pcapng { .. } => "pcapng",
+        _ => "",
     }
 }

@@ -85,7 +85,7 @@ pub struct CaptureArgs {
     #[arg(long, value_enum, value_name = "WHAT", requires = "interfaces", default_value_t)]
     if_gone: IfGone,
     /// Write the number of the process to this file, and refuse to run while another one holds it
-    #[arg(short, long = "pidfile", value_name = "FILE", requires = "interfaces")]
+    #[arg(short, long = "pidfile", value_name = "FILE", help_heading = None::<&str>)]
     pub pidfile: Option<PathBuf>,
     #[command(flatten)]
     safety: SafetyArgs,

@@ -14,9 +14,9 @@ use netsniff_analysis::options::Urgent;
 use netsniff_analysis::protocol::ProtocolSet;
 use netsniff_analysis::reassembly::piece::Overlap;
 use netsniff_analysis::{ChecksumMode, Limits, Options};
-use netsniff_console::UsageError;
 use netsniff_console::paths::is_stdin;
 use netsniff_console::quantity::{at_least_one, interval, percentage, size};
+use netsniff_console::{UsageError, say};
 use netsniff_output::Format;
 use netsniff_packet::decode::TunnelPorts;
 use netsniff_packet::filter::Filter;
@@ -31,12 +31,13 @@ use crate::commands::pseudonyms::{PseudonymArgs, Pseudonyms};
 use crate::commands::recording::RecordOutputArgs;
 use crate::commands::rolling::RollArgs;
 
-/// Analyse capture files: connection logs, metrics and a summary
+/// Analyse capture files or live traffic: connection logs, metrics and a summary
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    netsniff analyze capture.pcapng                    a summary\n  \
+    netsniff analyze capture.pcapng                    a summary; the word analyze may be left out\n  \
     netsniff analyze a.pcap.gz b.pcap -o logs/         two files as one traffic, logs in logs/\n  \
     netsniff analyze -r capture.pcap tcp port 80       some packets only\n  \
+    netsniff analyze -v -i eth0 -o logs/               live traffic, and what becomes of it\n  \
     netsniff analyze capture.pcap --extract files/     what was transferred\n  \
     netsniff analyze capture.pcap -o logs/ -a -m cryptopan -k KEYFILE\n                                                       logs that name nobody\n  \
     ssh HOST tcpdump -U -w - | netsniff analyze - -o - | jq .\n                                                       JSON lines of all logs\n\n\
@@ -66,6 +67,10 @@ pub struct AnalyzeArgs {
     /// Print neither summary nor progress
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
+    /// Say on standard error what is opened, how it is analysed, and each log that is begun or ended, with its rows;
+    /// live also the books, every --stats-interval
+    #[arg(short, long, conflicts_with = "quiet")]
+    verbose: bool,
     /// Sample the RTT of TCP connections at this interval into the log `rtt`: seconds, or with a
     /// unit as in 100ms
     #[arg(short = 's', long = "rtt-interval", value_name = "SECONDS", value_parser = interval)]
@@ -330,9 +335,9 @@ impl AnalyzeArgs {
         }
         let names =
             Format::ALL.iter().filter(|format| format.streams()).map(|format| format.name());
-        let names = names.collect::<Vec<_>>().join(" and ");
+        let names = names.collect::<Vec<_>>().join(", ");
         Err(UsageError(format!(
-            "-o - writes all logs into one stream, which only --format {names} can"
+            "-o - writes all logs into one stream, which only these can: --format {names}"
         )))
     }
 
@@ -447,6 +452,15 @@ impl AnalyzeArgs {
 
     pub(super) const fn quiet(&self) -> bool {
         self.quiet
+    }
+
+    pub(super) const fn verbose(&self) -> bool {
+        self.verbose
+    }
+
+    /// Where sentences go that only a verbose run says.
+    pub(super) fn tell(&self) -> fn(&str) {
+        if self.verbose { say } else { |_| {} }
     }
 
     /// The least percentage that is good enough.
