@@ -1,10 +1,12 @@
 //! The command line: which command, and what its exit code means.
 
+use std::ffi::{OsStr, OsString};
 use std::io::{Write as _, stderr, stdout};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::{CommandFactory as _, Parser};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use netsniff_console::printable::printable_lines;
 use netsniff_console::{DONE, FAILED, USAGE, UsageError};
 use netsniff_lab::commands::Program;
@@ -17,10 +19,18 @@ use crate::commands::{
 /// A network traffic analyser whose every record tells you whether you can believe it.
 #[derive(Debug, Parser)]
 #[command(name = "netsniff", version, about)]
-#[command(after_help = "Examples:\n  \
-    netsniff analyze capture.pcapng              a summary\n  \
-    netsniff analyze capture.pcapng -o logs/     the summary, and logs in Zeek's format\n  \
-    netsniff info capture.pcapng                 the facts of the file")]
+#[command(override_usage = "netsniff <COMMAND>\n       \
+    netsniff [-agv] [-i IFACE] [-r FILE] [-p PIDFILE] [-d DIR] [-m METHOD] [-k KEYFILE] [-s SECONDS] [FILTER]\n       \
+    netsniff [OPTIONS] FILES...")]
+#[command(
+    after_help = "Without a command, netsniff analyses: options, and files that exist, are those of netsniff analyze.\n\n\
+    Examples:\n  \
+    netsniff capture.pcapng                      a summary\n  \
+    netsniff capture.pcapng -o logs/             the summary, and logs in Zeek's format\n  \
+    netsniff -i eth0 -d logs/ tcp port 80        logs of live traffic\n  \
+    netsniff info capture.pcapng                 the facts of the file\n  \
+    netsniff analyze --help                      all options of an analysis"
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -44,10 +54,48 @@ enum Command {
     Completions(completions::CompletionsArgs),
 }
 
+/// The command that is meant where none is named.
+const DEFAULT_COMMAND: &str = "analyze";
+
+/// Options that stand before any command.
+const GENERAL_OPTIONS: &[&str] = &["-h", "--help", "-V", "--version"];
+
+/// Parses words, the first of which is the name of the program.
+fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut command = Cli::command();
+    let mut words: Vec<_> = words.into_iter().collect();
+    if words.get(1).is_some_and(|first| lacks_command(&command, first)) {
+        words.insert(1, DEFAULT_COMMAND.into());
+    }
+    let mut matches = command.try_get_matches_from_mut(words)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// Whether the first word begins the arguments of the command that is meant where none is named: it is an option, or a
+/// file. A word that could be the name of a command is a file only where there is such a file, so that a
+/// mistyped command is still told as one.
+fn lacks_command(commands: &clap::Command, first: &OsStr) -> bool {
+    if GENERAL_OPTIONS.iter().any(|option| first == *option) {
+        return false;
+    }
+    let bytes = first.as_encoded_bytes();
+    if bytes.starts_with(b"-") || !bytes.iter().all(|&byte| is_letter_of_command(byte)) {
+        return true;
+    }
+    let is_command = first == "help" || commands.find_subcommand(first).is_some();
+    // What cannot be looked at is there.
+    !is_command && Path::new(first).try_exists().unwrap_or(true)
+}
+
+/// Whether names of commands may have this letter.
+const fn is_letter_of_command(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'-'
+}
+
 /// What is wrong with these arguments, of a command that is to be run later, in the first words of what it would say.
 fn refusal(arguments: &[String]) -> Option<String> {
     let words = std::iter::once("netsniff").chain(arguments.iter().map(String::as_str));
-    let error = Cli::try_parse_from(words).err()?.to_string();
+    let error = parse(words.map(OsString::from)).err()?.to_string();
     let said = error.lines().next().unwrap_or_default();
     Some(said.trim_start_matches("error: ").to_owned())
 }
@@ -65,7 +113,7 @@ const PROGRAM: Program = Program {
 /// Reads the arguments, runs the command, and reports its failure.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
     };
@@ -124,6 +172,33 @@ mod tests {
     #[test]
     fn arguments_are_declared_without_contradiction() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_lacks_a_command_is_told_by_its_first_word() {
+        let mut command = Cli::command();
+        command.build();
+        for argument in command.get_arguments() {
+            let short = argument.get_short().map(|letter| format!("-{letter}"));
+            let long = argument.get_long().map(|name| format!("--{name}"));
+            for option in short.into_iter().chain(long) {
+                assert!(GENERAL_OPTIONS.contains(&option.as_str()), "{option}");
+                assert!(!lacks_command(&command, OsStr::new(&option)), "{option}");
+            }
+        }
+        for known in command.get_subcommands() {
+            let name = known.get_name();
+            assert!(name.bytes().all(is_letter_of_command), "{name}");
+            assert!(!lacks_command(&command, OsStr::new(name)), "{name}");
+        }
+        assert!(command.find_subcommand(DEFAULT_COMMAND).is_some());
+        // A test runs in the folder of its crate, where `src` is.
+        for word in ["-i", "-", "--", "-v", "--json", "missing.pcap", "./info", "a b", "src"] {
+            assert!(lacks_command(&command, OsStr::new(word)), "{word}");
+        }
+        for word in ["analyse", "capture-7", "", "help"] {
+            assert!(!lacks_command(&command, OsStr::new(word)), "{word:?}");
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod expected;
 mod extraction;
 mod fingerprints;
 mod formats;
+mod forms;
 mod generated;
 mod hostile;
 mod info_capinfos;
