@@ -6,12 +6,10 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use netsniff_analysis::SortKey;
-use netsniff_analysis::rows::LOGS;
 use netsniff_packet::Timestamp;
 
-use super::format::StreamRow;
 use super::row_file::RowFile;
-use super::stream::appending;
+use super::stream::Appender;
 use super::watch::Watch;
 use super::{Format, LiveSink, RowSink, SinkBooks};
 
@@ -22,7 +20,7 @@ use super::{Format, LiveSink, RowSink, SinkBooks};
 pub struct LiveStream {
     rows: RowFile,
     name: &'static str,
-    append: StreamRow,
+    appender: Appender,
     /// The logs of the rows that wait.
     logs: Vec<usize>,
     is_resting: bool,
@@ -36,9 +34,9 @@ impl LiveStream {
     ///
     /// Where rows of several logs cannot stand in one stream of `format` ([`Format::streams`]).
     pub fn new(file: File, name: &'static str, format: Format) -> anyhow::Result<Self> {
-        let (rows, append) = (RowFile::new(file, None), appending(format)?);
+        let (rows, appender) = (RowFile::new(file, None), Appender::new(format)?);
         let (logs, books) = (Vec::new(), SinkBooks::default());
-        Ok(Self { rows, name, append, logs, is_resting: false, books })
+        Ok(Self { rows, name, appender, logs, is_resting: false, books })
     }
 
     /// A stream to standard output.
@@ -62,6 +60,9 @@ impl LiveStream {
         }
         self.logs.clear();
         self.is_resting = out.result.is_err();
+        if self.is_resting {
+            self.appender.begin_anew();
+        }
         out.result.with_context(|| format!("cannot write {}", self.name))
     }
 }
@@ -74,8 +75,9 @@ impl RowSink for LiveStream {
             self.books.refused.add_row(log);
             return Ok(());
         }
-        let known = LOGS.get(log).context("a row of a log that is not in the list")?;
-        self.rows.push(1, |waiting| (self.append)(known, bytes, waiting));
+        let mut appended = Ok(());
+        self.rows.push(1, |waiting| appended = self.appender.append(log, bytes, waiting));
+        appended?;
         self.logs.push(log);
         if self.rows.has_room() { Ok(()) } else { self.write_out() }
     }

@@ -8,6 +8,7 @@ use crate::record::{Interval, Port};
 crate::record! {
     /// One row for each TCP connection, direction and sampling interval in which there were
     /// samples.
+    #[transport(Tcp)]
     pub struct Rtt => "rtt" {
         /// When the interval began: a multiple of its length since the epoch.
         ts: Timestamp => "ts", time, Seconds, Plain, Netsniff;

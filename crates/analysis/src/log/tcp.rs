@@ -10,6 +10,7 @@ crate::sides_record! {
     /// One row for each TCP connection, beside its row in `conn`. What the capture cannot show is
     /// unset: everything of a side that was not heard, times without a sample, options without
     /// the SYN.
+    #[transport(Tcp)]
     pub struct Tcp => "tcp" {
         /// Time of the first packet.
         ts: Timestamp => "ts", time, Seconds, Plain, Netsniff;

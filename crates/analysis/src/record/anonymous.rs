@@ -8,7 +8,7 @@ use std::sync::Arc;
 use netsniff_packet::anonymize::AddressCache;
 use netsniff_packet::{Address, Anonymizer};
 
-use super::{Elements, FieldInfo, LogType, Privacy, Record, Value, Visitor};
+use super::{Elements, FieldInfo, LogType, Privacy, Proto, Record, Value, Visitor};
 
 /// Maps the values of records, in memory that is used again and again.
 #[derive(Clone, Debug)]
@@ -103,6 +103,10 @@ pub struct Anonymous<'a, R> {
 impl<R: Record> Record for Anonymous<'_, R> {
     fn log(&self) -> &'static LogType {
         self.record.log()
+    }
+
+    fn transport(&self) -> Option<Proto> {
+        self.record.transport()
     }
 
     #[inline]

@@ -26,6 +26,8 @@
 /// the fields which follow from it. `joined Columns;` at the end stands for columns that a join adds
 /// ([`columns!`](crate::columns!)).
 ///
+/// `#[transport(Tcp)]` before a struct says that all its rows tell of connections of TCP.
+///
 /// A field is `rust_name: RustType => "log.name", zeek type, Unit, Privacy, Origin;` with its
 /// meaning as a doc comment; nothing has a default. A field without a privacy class does not
 /// compile:
@@ -166,9 +168,12 @@ macro_rules! record {
     // A row that sessions and joins hand over, of no single connection.
     (
         $(#[doc = $log_doc:literal])+
+        $(#[transport($transport:ident)])?
         $vis:vis struct $name:ident => $path:literal { $($fields:tt)+ }
     ) => {
-        $crate::record!(@plain [] $(#[doc = $log_doc])+ $vis struct $name => $path { $($fields)+ });
+        $crate::record!(
+            @plain [] $(#[doc = $log_doc])+ $(#[transport($transport)])? $vis struct $name => $path { $($fields)+ }
+        );
 
         impl $crate::record::Row for $name {
             fn log(&self) -> &'static $crate::record::LogType {
@@ -194,6 +199,7 @@ macro_rules! record {
     (
         @plain $generics:tt
         $(#[doc = $log_doc:literal])+
+        $(#[transport($transport:ident)])?
         $vis:vis struct $name:ident $(<$life:lifetime>)? => $path:literal {
             $(
                 $(#[doc = $doc:literal])+
@@ -234,6 +240,13 @@ macro_rules! record {
             fn log(&self) -> &'static $crate::record::LogType {
                 Self::LOG
             }
+
+            $(
+                #[inline]
+                fn transport(&self) -> Option<$crate::record::Proto> {
+                    Some($crate::record::Proto::$transport)
+                }
+            )?
 
             #[inline]
             fn visit<V: $crate::record::Visitor>(&self, visitor: &mut V) {

@@ -29,6 +29,13 @@ pub trait Record {
     /// The log that the row belongs to, with its fields in column order.
     fn log(&self) -> &'static LogType;
 
+    /// The transport protocol of the connection that it tells of, also where no column says it; `None` where only a
+    /// column can, and where nothing does.
+    #[inline]
+    fn transport(&self) -> Option<Proto> {
+        None
+    }
+
     /// Tells `visitor` each field once, in column order.
     fn visit<V: Visitor>(&self, visitor: &mut V);
 }

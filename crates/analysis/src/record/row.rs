@@ -3,7 +3,8 @@
 use core::any::Any;
 use core::fmt::Debug;
 
-use super::{Connection, LogType, Record, Value, Visitor};
+use super::{Connection, LogType, Proto, Record, Value, Visitor};
+use crate::key::uid::Uid;
 
 /// A row of a log, without the columns of its connection. [`record!`](crate::record!) declares it.
 pub trait Row: Debug + Send {
@@ -65,6 +66,10 @@ impl Record for WholeRow<'_> {
         self.0.log()
     }
 
+    fn transport(&self) -> Option<Proto> {
+        self.0.transport()
+    }
+
     fn visit<V: Visitor>(&self, visitor: &mut V) {
         self.0.visit(visitor);
         LastColumns { end: self.0.end(), columns: None }.visit(visitor);
@@ -92,6 +97,10 @@ impl BegunRow<'_> {
 impl Record for BegunRow<'_> {
     fn log(&self) -> &'static LogType {
         self.row.log()
+    }
+
+    fn transport(&self) -> Option<Proto> {
+        (self.connection.uid != Uid::NONE).then_some(self.connection.proto)
     }
 
     fn visit<V: Visitor>(&self, visitor: &mut V) {

@@ -51,6 +51,7 @@
 macro_rules! sides_record {
     (
         $(#[doc = $log_doc:literal])+
+        $(#[transport($transport:ident)])?
         $vis:vis struct $name:ident => $path:literal {
             $(
                 $(#[doc = $head_doc:literal])+
@@ -148,6 +149,13 @@ macro_rules! sides_record {
             fn log(&self) -> &'static $crate::record::LogType {
                 Self::LOG
             }
+
+            $(
+                #[inline]
+                fn transport(&self) -> Option<$crate::record::Proto> {
+                    Some($crate::record::Proto::$transport)
+                }
+            )?
 
             #[inline]
             fn visit<V: $crate::record::Visitor>(&self, visitor: &mut V) {

@@ -221,7 +221,10 @@ fn wrong_usage_ends_with_2_and_says_what_to_do() {
         (&["analyze", OFFICE, "--memory", "100M", "--workers", "2"], "at least 208M"),
         (&["analyze", OFFICE, "-s", "0"], "no span of time"),
         (&["analyze", OFFICE, "-o", "-", "--json"], "would both write to standard output"),
-        (&["analyze", OFFICE, "-o", "-", "--format", "tsv"], "only --format json and msgpack can"),
+        (
+            &["analyze", OFFICE, "-o", "-", "--format", "tsv"],
+            "only these can: --format json, msgpack, text",
+        ),
         (&["analyze", OFFICE, "--format", "json"], "--output"),
         (&["analyze", OFFICE, "--require-quality", "101"], "from 0 to 100"),
         (&["analyse"], "unrecognized subcommand"),

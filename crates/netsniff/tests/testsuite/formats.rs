@@ -148,5 +148,5 @@ fn columns_with_tabs_have_no_stream() {
     let run = command.args(["-o", "-", "--format", "tsv"]).output().unwrap();
     let said = String::from_utf8_lossy(&run.stderr).into_owned();
     assert_eq!(run.status.code(), Some(2), "{said}");
-    assert!(said.contains("only --format json and msgpack can"), "{said}");
+    assert!(said.contains("only these can: --format json, msgpack, text"), "{said}");
 }

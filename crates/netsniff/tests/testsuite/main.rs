@@ -39,6 +39,7 @@ mod summary;
 mod summary_sums;
 mod tcp_metrics;
 mod tcp_sums;
+mod text_format;
 mod tshark_checksums;
 mod tshark_conn;
 mod tshark_ssh;

@@ -90,6 +90,22 @@ pub(super) fn short_seconds(out: &mut Vec<u8>, micros: i64) {
     out.extend_from_slice(&decimals[..len]);
 }
 
+/// Appends nanoseconds as seconds, with nine decimals where six do not tell all.
+pub(super) fn exact_seconds(out: &mut Vec<u8>, nanos: i64) {
+    let magnitude = nanos.unsigned_abs();
+    if magnitude.is_multiple_of(1000) {
+        return seconds(out, nanos / 1000);
+    }
+    if nanos < 0 {
+        out.push(b'-');
+    }
+    integer(out, magnitude / 1_000_000_000);
+    let rest = (magnitude % 1_000_000_000) as u32;
+    out.extend_from_slice(&six_decimals(rest / 1000));
+    let [.., a, b, c] = eight(rest % 1000);
+    out.extend_from_slice(&[a, b, c]);
+}
+
 /// The numbers below 100 in two digits each.
 const PAIRS: [[u8; 2]; 100] = {
     let mut pairs = [[0; 2]; 100];
@@ -246,6 +262,22 @@ mod tests {
         ] {
             assert_eq!(text(|out| seconds(out, micros)), expected);
             assert_eq!(text(|out| short_seconds(out, micros)), short);
+        }
+    }
+
+    #[test]
+    fn exact_seconds_have_nine_decimals_where_they_need_them() {
+        for (nanos, expected) in [
+            (0, "0.000000"),
+            (1, "0.000000001"),
+            (-1, "-0.000000001"),
+            (1_000, "0.000001"),
+            (1_767_225_600_000_123_456, "1767225600.000123456"),
+            (-1_500_000_000, "-1.500000"),
+            (999_999_999, "0.999999999"),
+            (i64::MIN, "-9223372036.854775808"),
+        ] {
+            assert_eq!(text(|out| exact_seconds(out, nanos)), expected);
         }
     }
 

@@ -7,7 +7,7 @@ use netsniff_console::printable::{Piece, each_piece};
 
 use super::digits;
 use super::line::Line;
-use super::{LogEncoder, RowFormat, StreamRow};
+use super::{LogEncoder, RowFormat, StreamLayout};
 
 /// JSON lines: fields in column order, those not set left out.
 pub(super) struct Json;
@@ -37,7 +37,7 @@ impl RowFormat for Json {
         Box::new(Objects)
     }
 
-    const STREAM: Option<StreamRow> = Some(stream);
+    const STREAM: Option<StreamLayout> = Some(StreamLayout { begin: |_, _| {}, row: stream });
 }
 
 /// Rows, and nothing else.
@@ -168,11 +168,18 @@ fn array(out: &mut Vec<u8>, elements: &dyn Elements) {
 
 /// Appends the shortest number that reads back as `value`; `null` for what is no number.
 fn double(out: &mut Vec<u8>, value: f64) {
+    if value.is_finite() {
+        number(out, value);
+    } else {
+        out.extend_from_slice(b"null");
+    }
+}
+
+/// Appends the shortest number that reads back as `value`, which is finite.
+pub(super) fn number(out: &mut Vec<u8>, value: f64) {
     let magnitude = value.abs();
     // Writing to a `Vec` cannot fail.
-    let _ = if !value.is_finite() {
-        write!(out, "null")
-    } else if magnitude != 0.0 && !(1e-6..1e21).contains(&magnitude) {
+    let _ = if magnitude != 0.0 && !(1e-6..1e21).contains(&magnitude) {
         write!(out, "{value:e}")
     } else if value.fract() == 0.0 {
         write!(out, "{value}.0")

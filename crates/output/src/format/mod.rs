@@ -8,6 +8,7 @@ pub(crate) mod digits;
 mod json;
 mod line;
 mod msgpack;
+mod text;
 mod tsv;
 
 use core::fmt::Debug;
@@ -17,8 +18,14 @@ use netsniff_analysis::record::LogType;
 use netsniff_analysis::rows::Encode;
 use netsniff_packet::Timestamp;
 
-/// Appends a row with the name of its log.
-pub(super) type StreamRow = fn(log: &LogType, row: &[u8], out: &mut Vec<u8>);
+/// How rows of all logs stand in one stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StreamLayout {
+    /// Appends what stands before the first row of a log in the stream.
+    pub(super) begin: fn(log: &'static LogType, out: &mut Vec<u8>),
+    /// Appends a row with the name of its log in the column `_path`.
+    pub(super) row: fn(log: &LogType, row: &[u8], out: &mut Vec<u8>),
+}
 
 /// A format of logs.
 pub(super) trait RowFormat {
@@ -37,9 +44,8 @@ pub(super) trait RowFormat {
     /// Begins a log; the writer calls it.
     fn encoder(log: &'static LogType) -> Box<dyn LogEncoder>;
 
-    /// Appends a row to a stream of all logs, with the name of its log in the column `_path`; `None` where rows of several
-    /// logs cannot stand in one stream.
-    const STREAM: Option<StreamRow> = None;
+    /// How rows stand in a stream of all logs; `None` where rows of several logs cannot.
+    const STREAM: Option<StreamLayout> = None;
 }
 
 /// Makes a file of one log from the rows that workers rendered.
@@ -114,8 +120,8 @@ macro_rules! formats {
                 }
             }
 
-            /// What appends a row to a stream of all logs ([`RowFormat::STREAM`]).
-            pub(super) const fn stream(self) -> Option<StreamRow> {
+            /// How rows stand in a stream of all logs ([`RowFormat::STREAM`]).
+            pub(super) const fn stream(self) -> Option<StreamLayout> {
                 match self {
                     $(Self::$variant => <$format>::STREAM,)+
                 }
@@ -155,6 +161,8 @@ formats! {
     Json => json::Json, "json";
     /// One MessagePack map for each row, with times to the nanosecond.
     MsgPack => msgpack::MsgPack, "msgpack";
+    /// Words with blanks between, layer by layer: time, addresses, ports, and what the log tells; nothing is rounded.
+    Text => text::Text, "text";
 }
 
 impl Format {

@@ -15,7 +15,7 @@ use rmp::encode::{
 
 use super::digits;
 use super::json::letter;
-use super::{LogEncoder, RowFormat, StreamRow};
+use super::{LogEncoder, RowFormat, StreamLayout};
 
 /// MessagePack maps, one behind the other.
 ///
@@ -52,7 +52,7 @@ impl RowFormat for MsgPack {
         Box::new(Maps)
     }
 
-    const STREAM: Option<StreamRow> = Some(stream);
+    const STREAM: Option<StreamLayout> = Some(StreamLayout { begin: |_, _| {}, row: stream });
 }
 
 /// Appends how many members there are so far.
