@@ -54,6 +54,15 @@ crate::sides_record! {
             payload_bytes: Option<u64> => "orig_payload_bytes", count, Bytes, Plain, Netsniff;
             /// Payload bytes that the originator sent, each counted once.
             unique_bytes: Option<u64> => "orig_unique_bytes", count, Bytes, Plain, Netsniff;
+            /// Payload bytes of the originator that the network lost between it and the tap, where that left a
+            /// hole at the tap. Unset where the packets do not tell who lost what.
+            lost_before: Option<u64> => "orig_lost_before", count, Bytes, Plain, Netsniff;
+            /// Payload bytes of the originator that passed the tap and that the network lost behind it; each
+            /// lost copy counts. Unset like `orig_lost_before`.
+            lost_behind: Option<u64> => "orig_lost_behind", count, Bytes, Plain, Netsniff;
+            /// Share of the payload bytes that the originator sent, those sent again included, that the
+            /// network lost, from 0 to 1, as in the two columns before. Unset like these.
+            loss_rate: Option<f64> => "orig_loss_rate", double, None, Plain, Netsniff;
             /// Segments sent again by the originator with no sign of a loss but time: its
             /// retransmission timer (RFC 6298) or a loss probe; all that were sent again, where no
             /// acknowledgement was seen.
@@ -156,6 +165,15 @@ crate::sides_record! {
             payload_bytes: Option<u64> => "resp_payload_bytes", count, Bytes, Plain, Netsniff;
             /// Payload bytes that the responder sent, each counted once.
             unique_bytes: Option<u64> => "resp_unique_bytes", count, Bytes, Plain, Netsniff;
+            /// Payload bytes of the responder that the network lost between it and the tap, where that left a
+            /// hole at the tap. Unset where the packets do not tell who lost what.
+            lost_before: Option<u64> => "resp_lost_before", count, Bytes, Plain, Netsniff;
+            /// Payload bytes of the responder that passed the tap and that the network lost behind it; each
+            /// lost copy counts. Unset like `resp_lost_before`.
+            lost_behind: Option<u64> => "resp_lost_behind", count, Bytes, Plain, Netsniff;
+            /// Share of the payload bytes that the responder sent, those sent again included, that the
+            /// network lost, from 0 to 1, as in the two columns before. Unset like these.
+            loss_rate: Option<f64> => "resp_loss_rate", double, None, Plain, Netsniff;
             /// Segments sent again by the responder with no sign of a loss but time: its retransmission
             /// timer (RFC 6298) or a loss probe; all that were sent again, where no acknowledgement was
             /// seen.

@@ -3,7 +3,7 @@
 /// Declares a record type as [`record!`](crate::record!) does, whose last columns are those of two sides.
 ///
 /// The columns of each side are listed, since each has a name and a meaning of its own; they are one struct, and the same
-/// code renders them. A row of `tcp` has 89 columns: code of its own for each would not stay in the processor's cache
+/// code renders them. A row of `tcp` has 95 columns: code of its own for each would not stay in the processor's cache
 /// from one row to the next.
 ///
 /// ```

@@ -26,6 +26,7 @@ mod office_http;
 mod printable;
 mod quality_dialogues;
 mod quality_kernel;
+mod quality_loss_rates;
 mod recorded;
 mod recorded_datagrams;
 mod recorded_servers;

@@ -4,6 +4,7 @@ use netsniff_packet::Timestamp;
 
 use crate::depth::Depth;
 use crate::flow::Flow;
+use crate::flow::tcp::connection::verdict::NetworkLosses;
 use crate::flow::tcp::metrics::TcpMetrics;
 use crate::flow::tcp::metrics::direction::Direction;
 use crate::flow::tcp::metrics::series::IntervalRtt;
@@ -14,15 +15,17 @@ use crate::record::{Interval, Port};
 
 impl Flow {
     /// Hands the record of this flow, whose name is `uid`, in the `tcp` log to `take`, if it is a
-    /// TCP connection whose metrics were kept. With `gateway`, hop counts are one lower.
+    /// TCP connection whose metrics were kept. With `gateway`, hop counts are one lower. What the network `lost` of each side
+    /// is `None` where nobody can tell.
     pub fn report_tcp<T>(
         &self,
         uid: Uid,
         gateway: bool,
+        lost: Option<&[NetworkLosses; 2]>,
         take: impl FnOnce(&Tcp) -> T,
     ) -> Option<T> {
         let tcp = self.tcp().filter(|_| self.depth.now() >= Depth::Tcp)?;
-        Some(tcp.metrics.with(|metrics| take(&self.tcp_record(uid, metrics, gateway))))
+        Some(tcp.metrics.with(|metrics| take(&self.tcp_record(uid, metrics, gateway, lost))))
     }
 
     /// The records of the `rtt` log that are still open: of the originator's data, and of the
@@ -54,7 +57,17 @@ impl Flow {
     }
 
     /// The row of the log `tcp`.
-    fn tcp_record(&self, uid: Uid, metrics: &TcpMetrics, gateway: bool) -> Tcp {
+    fn tcp_record(
+        &self,
+        uid: Uid,
+        metrics: &TcpMetrics,
+        gateway: bool,
+        lost: Option<&[NetworkLosses; 2]>,
+    ) -> Tcp {
+        let of = |from, side: TcpSide, direction| match lost {
+            Some(lost) => side.with_losses(&lost[from], direction),
+            None => side,
+        };
         let (originator, responder) = self.ends();
         let [first, second] = &metrics.directions;
         let handshake = &metrics.handshake;
@@ -69,11 +82,11 @@ impl Flow {
             ecn: handshake.ecn,
             orig: TcpSide {
                 handshake_rtt: handshake.originator().map(span),
-                ..TcpSide::of(first, second, start, last, gateway)
+                ..of(0, TcpSide::of(first, second, start, last, gateway), first)
             },
             resp: TcpSide {
                 handshake_rtt: handshake.responder().map(span),
-                ..TcpSide::of(second, first, start, last, gateway)
+                ..of(1, TcpSide::of(second, first, start, last, gateway), second)
             },
         }
     }
@@ -136,6 +149,18 @@ impl TcpSide {
             resets: Some(side.resets),
             ..Self::rtt(side)
         }
+    }
+
+    /// The same, with what the network lost of its payload, if that is known of all that it sent.
+    fn with_losses(self, lost: &NetworkLosses, side: &Direction) -> Self {
+        let NetworkLosses { before, behind, is_incomplete } = *lost;
+        // What was lost before the tap was sent, too.
+        let sent = side.sent_bytes().saturating_add(before);
+        if is_incomplete || sent == 0 || !side.is_acknowledged_to_its_end() {
+            return self;
+        }
+        let rate = before.saturating_add(behind) as f64 / sent as f64;
+        Self { lost_before: Some(before), lost_behind: Some(behind), loss_rate: Some(rate), ..self }
     }
 
     fn rtt(side: &Direction) -> Self {

@@ -10,7 +10,9 @@ use crate::flow::Flow;
 use crate::flow::flow_events::FlowEventKind;
 use crate::flow::report::Knowledge;
 use crate::flow::report::statistics::Ending;
+use crate::flow::tcp::connection::verdict::NetworkLosses;
 use crate::limits::Limits;
+use crate::log::conn::Quality;
 use crate::record::{Observer, Phase, SortKey};
 
 /// Flows that end together: what they hold fits the second cache, and runs of so many rows are merged, not sorted anew.
@@ -52,12 +54,12 @@ impl FlowTracker {
             self.end_sessions(due, observer);
         }
         self.hand_over(observer);
-        for due in due {
-            self.report_flow(due, observer);
+        let mut losses = core::mem::take(&mut self.network_losses);
+        losses.extend(due.iter().map(|due| self.report_flow(due, observer)));
+        for (due, lost) in due.iter().zip(losses.drain(..)) {
+            self.report_tcp(due, lost.as_ref(), observer);
         }
-        for due in due {
-            self.report_tcp(due, observer);
-        }
+        self.network_losses = losses;
         for due in due {
             self.forget(due);
         }
@@ -84,10 +86,15 @@ impl FlowTracker {
         self.collect(&connection, last, behind, observer);
     }
 
-    /// Tells of a flow and of what is missing of it.
-    fn report_flow<O: Observer>(&mut self, due: &Due, observer: &mut O) {
+    /// Tells of a flow and of what is missing of it. Returns what the network lost of each side, where all that its
+    /// packets refer to is known.
+    fn report_flow<O: Observer>(
+        &mut self,
+        due: &Due,
+        observer: &mut O,
+    ) -> Option<[NetworkLosses; 2]> {
         let Due { place, key, ending } = due;
-        let Some(flow) = self.table.flow(*place) else { return };
+        let flow = self.table.flow(*place)?;
         let verdict = flow.verdict(self.begun, &self.limits);
         let knowledge = Knowledge {
             verdict,
@@ -95,7 +102,8 @@ impl FlowTracker {
             checksums: self.checksums,
             sampling: self.sampling,
         };
-        self.statistics.ended(flow, key.uid, *ending, flow.quality(&knowledge));
+        let quality = flow.quality(&knowledge);
+        self.statistics.ended(flow, key.uid, *ending, quality);
         self.statistics.saved(knowledge.verdict.saved);
         let community_id = self.naming.community_id(&flow.key);
         flow.report(key.uid, community_id, &knowledge, |conn| observer.record(key, conn));
@@ -104,13 +112,19 @@ impl FlowTracker {
             observer.record(&SortKey { number, ..*key }, gap);
             number += 1;
         });
+        (quality == Quality::Clean).then_some(knowledge.verdict.network)
     }
 
-    /// Tells of a connection's times and of how it was sent.
-    fn report_tcp<O: Observer>(&mut self, due: &Due, observer: &mut O) {
+    /// Tells of a connection's times, of how it was sent, and of what the network `lost` of it.
+    fn report_tcp<O: Observer>(
+        &mut self,
+        due: &Due,
+        lost: Option<&[NetworkLosses; 2]>,
+        observer: &mut O,
+    ) {
         let Due { place, key, .. } = due;
         let Some(flow) = self.table.flow(*place) else { return };
-        flow.report_tcp(key.uid, self.gateway, |tcp| {
+        flow.report_tcp(key.uid, self.gateway, lost, |tcp| {
             self.statistics.segments.row(tcp);
             observer.record(key, tcp);
         });

@@ -25,6 +25,7 @@ use super::report::proto;
 use super::report::statistics::{Ending, FlowStatistics};
 use super::table::FlowTable;
 use super::table::wheel::{self, Armed, Wheel};
+use super::tcp::connection::verdict::NetworkLosses;
 use super::tcp::metrics::series::IntervalRtt;
 use super::tcp::{Claimed, HeldSyn, TcpConnection, Unanswered};
 use super::{Flow, SentTotals, TransportState, roles};
@@ -87,6 +88,8 @@ pub struct FlowTracker {
     unanswered: Vec<Unanswered>,
     /// What sessions found in the last datagram.
     findings: Findings,
+    /// What the network lost of flows that end together, between their rows; else empty.
+    network_losses: Vec<Option<[NetworkLosses; 2]>>,
     statistics: FlowStatistics,
     /// What was found, until it is handed over.
     reports: Vec<Report>,
@@ -152,6 +155,7 @@ impl FlowTracker {
             challenger: None,
             unanswered: Vec::new(),
             findings: Findings::new(options.extract),
+            network_losses: Vec::new(),
             statistics: FlowStatistics::default(),
             reports: Vec::new(),
             due: Vec::new(),

@@ -37,12 +37,26 @@ pub struct LossVerdict {
     pub assumed: u64,
     /// Payload bytes that the capture lost.
     pub capture_bytes: u64,
+    /// What the network lost of each side, originator first.
+    pub network: [NetworkLosses; 2],
     /// Payload bytes that the network lost; `None` where no acknowledgement would show it.
     pub network_bytes: Option<u64>,
     /// What came late, but within the wait.
     pub saved: RecoveredHoles,
     /// How many more losses of each side may be listed.
     room: [usize; 2],
+}
+
+/// What the network lost of the payload of one side; each lost copy counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NetworkLosses {
+    /// Bytes that it lost between the sender and the tap.
+    pub before: u64,
+    /// Bytes that it lost between the tap and the receiver.
+    pub behind: u64,
+    /// Whether there may be more: something is missing or was sent again, and nothing tells whether the network lost
+    /// it, or there were more losses than are told apart.
+    pub is_incomplete: bool,
 }
 
 /// One loss of a connection.
@@ -114,6 +128,7 @@ impl TcpConnection {
             verdict.saved.holes += stream.saved.holes;
             verdict.saved.bytes += stream.saved.bytes;
             verdict.more[from] += stream.surplus.gaps;
+            verdict.network[from].is_incomplete |= stream.surplus.gaps > 0;
             verdict.captures += stream.surplus.captures;
             verdict.unknown += stream.surplus.unknown;
             verdict.assumed += stream.surplus.assumed;
@@ -213,10 +228,16 @@ impl LossVerdict {
                 self.capture_bytes = self.capture_bytes.saturating_add(bytes);
             }
             Cause::NetworkBefore | Cause::NetworkBehind => {
+                let NetworkLosses { before, behind, .. } = &mut self.network[from];
+                let lost = if gap.cause == Cause::NetworkBefore { before } else { behind };
+                *lost = lost.saturating_add(bytes);
                 self.add_network(bytes);
             }
-            // What came twice was seen, whoever lost the first copy, or its acknowledgement.
-            Cause::Unknown => self.unknown += u64::from(!gap.is_second_copy()),
+            Cause::Unknown => {
+                self.network[from].is_incomplete = true;
+                // What came twice was seen, whoever lost the first copy, or its acknowledgement.
+                self.unknown += u64::from(!gap.is_second_copy());
+            }
         }
         match self.room[from].checked_sub(1) {
             Some(room) => {

@@ -133,6 +133,9 @@ impl Direction {
             self.recover = self.next;
         }
         self.count(class);
+        if class == Class::Doubled {
+            self.note_duplicate_bytes(seen);
+        }
         let again = Again {
             class,
             // What was sent before the lack was shown is no answer to it.

@@ -19,6 +19,8 @@ pub struct Counts {
     pub out_of_order: u32,
     /// Packets that the capture has twice.
     pub duplicates: u32,
+    /// Payload bytes of those, once each.
+    pub duplicate_bytes: u64,
     /// Duplicate acknowledgements that it sent (RFC 5681, 2).
     pub duplicate_acks: u32,
     /// Segments sent with a zero window.
@@ -45,6 +47,7 @@ impl Counts {
         keep_alives: 0,
         out_of_order: 0,
         duplicates: 0,
+        duplicate_bytes: 0,
         duplicate_acks: 0,
         zero_windows: 0,
         sacks: 0,

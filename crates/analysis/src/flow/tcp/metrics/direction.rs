@@ -175,9 +175,17 @@ impl Direction {
     #[cold]
     pub(super) fn duplicate(&mut self, seen: &Observed<'_>) {
         self.counts.duplicates = self.counts.duplicates.saturating_add(1);
+        self.note_duplicate_bytes(seen);
         self.count_payload(seen);
         self.repeated_bytes =
             self.repeated_bytes.saturating_add(seen.segment.tcp.payload_len.into());
+    }
+
+    /// Takes the payload of a segment that its sender sent once and that is seen again.
+    #[cold]
+    pub(super) fn note_duplicate_bytes(&mut self, seen: &Observed<'_>) {
+        let len = u64::from(seen.segment.tcp.payload_len);
+        self.counts.duplicate_bytes = self.counts.duplicate_bytes.saturating_add(len);
     }
 
     #[inline]

@@ -5,6 +5,7 @@ use netsniff_packet::Timestamp;
 use super::bit;
 use super::direction::Direction;
 use crate::flow::tcp::observed::elapsed;
+use crate::flow::tcp::sequence::delta;
 
 /// What a direction tells, with `None` where its segments cannot.
 impl Direction {
@@ -18,6 +19,20 @@ impl Direction {
     #[must_use]
     pub const fn unique_bytes(&self) -> u64 {
         self.payload_bytes.saturating_sub(self.repeated_bytes)
+    }
+
+    /// Payload bytes that its host was seen to send, those sent again included, without what was doubled on the way.
+    #[must_use]
+    pub fn sent_bytes(&self) -> u64 {
+        self.payload_bytes.saturating_sub(self.counts.duplicate_bytes)
+    }
+
+    /// Whether all that was seen of its data was acknowledged, so that nothing may have been lost unseen.
+    #[must_use]
+    pub fn is_acknowledged_to_its_end(&self) -> bool {
+        // The FIN is no data.
+        let end = i32::from(self.fins > 0);
+        self.is(bit::ACKNOWLEDGED) && delta(self.next, self.una) <= end
     }
 
     /// The maximum segment size that its SYN announced, RFC 9293, 3.7.1.
