@@ -315,6 +315,26 @@ mod tests {
     }
 
     #[test]
+    fn losses_are_told_only_of_what_was_acknowledged_to_its_end() {
+        let told = |packets: &[(i64, Vec<u8>)]| {
+            let rows = run(Options::default(), packets);
+            let tcp = rows.of("tcp");
+            assert!(!tcp[0].contains_key("resp_lost_before"), "it sent no payload");
+            ["orig_lost_before", "orig_lost_behind"].map(|column| tcp[0].get(column).cloned())
+        };
+        let none = [Some("0".to_owned()), Some("0".to_owned())];
+        let mut packets = dialogue();
+        assert_eq!(told(&packets), none);
+        // A FIN is no payload.
+        packets.push((3000, segment(true, 1 | ACK, 151, 501, 0, 60)));
+        assert_eq!(told(&packets), none);
+        packets.truncate(packets.len() - 2);
+        assert_eq!(told(&packets), [None, None]);
+        // Nor is anything told of a connection whose begin was not seen.
+        assert_eq!(told(&dialogue()[3..]), [None, None]);
+    }
+
+    #[test]
     fn a_gateway_is_no_hop() {
         let options = Options { gateway: true, ..Options::default() };
         let rows = run(options, &dialogue());
