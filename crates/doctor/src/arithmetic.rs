@@ -64,6 +64,43 @@ impl Holds {
     }
 }
 
+/// What was seen of some traffic, for the size of a ring.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// The most packets a second, over a tenth of one.
+    pub peak_rate: u64,
+    /// The most packets in a millisecond; 0 where that was not looked at.
+    pub most_in_millisecond: u64,
+    /// Mean bytes of a packet.
+    pub mean_bytes: u64,
+}
+
+/// Bytes that a ring takes for a packet beside it: its description, and alignment (kernel: packet_mmap).
+const BESIDE: u64 = 96;
+
+/// Milliseconds that a ring is to hold of the highest rate that was seen, and of the busiest millisecond, if all were like it.
+const HOLD: (u64, u64) = (500, 100);
+
+/// Bounds of a ring, in bytes: beyond the last one it costs caches and saves nothing where the mean rate is too high.
+const RING: (u64, u64) = (8 << 20, 1 << 30);
+
+/// Bytes of a ring for such traffic (PAPERS D5): a power of two that holds half a second of the highest rate, and a burst of a
+/// tenth of a second as dense as the busiest millisecond, in an eighth of the free memory. Where nothing came, a tenth of a
+/// second of the link; `None` where that has no speed either.
+#[must_use]
+pub fn ring_bytes(seen: &Seen, megabits: Option<u64>, free: Option<u64>) -> Option<u64> {
+    let wanted = if seen.peak_rate == 0 {
+        frames_per_second(megabits?, MEAN) / 10 * (MEAN + BESIDE)
+    } else {
+        let packets = (seen.peak_rate * HOLD.0 / 1000).max(seen.most_in_millisecond * HOLD.1);
+        packets * (seen.mean_bytes + BESIDE)
+    };
+    let most = free.map_or(RING.1, |free| (free / 8).clamp(RING.0, RING.1));
+    let size = wanted.clamp(RING.0, RING.1).next_power_of_two();
+    // A power of two that fits.
+    Some(if size > most { 1 << most.ilog2() } else { size })
+}
+
 /// What libpcap on BSD gets of the kernel's buffer for captures, in bytes (CAIA-TR-051027A; libpcap before 1.0): it asks for
 /// the default, at least 32 KiB, and the kernel clips that to the most that it allows.
 ///
@@ -103,6 +140,24 @@ mod tests {
         assert_eq!(Holds::packets(512, Some(0)).micros_mean, None);
         let bytes = Holds::bytes(64 << 20, 80, Some(1000));
         assert_eq!(bytes.micros_shortest, Some(322_122));
+    }
+
+    #[test]
+    fn rings_hold_rates_and_bursts_and_fit_into_memory() {
+        let of = |peak_rate, most_in_millisecond, free: u64| {
+            let seen = Seen { peak_rate, most_in_millisecond, mean_bytes: 404 };
+            ring_bytes(&seen, Some(1000), Some(free)).unwrap()
+        };
+        assert_eq!(of(100, 1, 8 << 30), 8 << 20, "little still has a ring");
+        // 100,000 packets of 500 bytes are half a second, and 30,000 of them a burst.
+        assert_eq!(of(200_000, 300, 8 << 30), 64 << 20);
+        assert_eq!(of(20_000, 1480, 8 << 30), 128 << 20, "a burst needs more than the rate");
+        assert_eq!(of(5_000_000, 0, 64 << 30), 1 << 30);
+        assert_eq!(of(5_000_000, 0, 1 << 30), 128 << 20);
+        assert_eq!(of(5_000_000, 0, 1 << 20), 8 << 20);
+        let nothing = Seen::default();
+        assert_eq!(ring_bytes(&nothing, Some(10_000), None), Some(256 << 20));
+        assert_eq!(ring_bytes(&nothing, None, None), None);
     }
 
     /// The examples of CAIA-TR-051027A, and its time; that of CAIA-TR-051004A is wrong there by a thousand.

@@ -12,6 +12,7 @@ use netsniff_console::quantity::{interval, size};
 use netsniff_console::{UsageError, say};
 use netsniff_pipeline::live::IfGone;
 
+use super::ring_size::{self, RingSize};
 use crate::sandbox::SafetyArgs;
 
 /// What to capture, and how.
@@ -29,9 +30,10 @@ pub struct CaptureArgs {
     /// lists them
     #[arg(long, value_name = "NAME", requires = "interfaces")]
     backend: Option<String>,
-    /// Bytes of the ring that packets wait in, as 64M; the kernel may grant less, which is said
-    #[arg(long, value_name = "SIZE", requires = "interfaces", value_parser = size)]
-    ring: Option<usize>,
+    /// Bytes of the ring that packets wait in, as 64M, or `auto` for what the traffic of a second asks for; the kernel may
+    /// grant less, which is said
+    #[arg(long, value_name = "SIZE", requires = "interfaces", value_parser = ring_size::parse)]
+    ring: Option<RingSize>,
     /// Bytes of each block of the ring
     #[arg(long, value_name = "SIZE", requires = "interfaces", value_parser = size)]
     block: Option<usize>,
@@ -223,13 +225,14 @@ impl CaptureArgs {
     /// Values that do not fit each other.
     pub fn options(&self, rings: usize) -> Result<Options, UsageError> {
         let default = Options::default();
+        let ring = self.ring.unwrap_or(RingSize::Bytes(default.ring_bytes));
         let block_bytes = self.block.unwrap_or(default.block_bytes);
         if block_bytes < 4096 || !block_bytes.is_multiple_of(4096) || block_bytes > 1 << 30 {
             let said = "--block must be a multiple of 4096 bytes up to 1G";
             return Err(UsageError(said.to_owned()));
         }
         Ok(Options {
-            ring_bytes: self.ring.unwrap_or(default.ring_bytes) / rings.max(1),
+            ring_bytes: ring.bytes(&self.interfaces, default.ring_bytes) / rings.max(1),
             block_bytes,
             retire: self.retire.unwrap_or(default.retire),
             snaplen: self.snaplen.unwrap_or(default.snaplen),

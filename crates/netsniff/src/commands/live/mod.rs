@@ -5,6 +5,7 @@ mod confine;
 mod contention;
 mod metrics;
 mod open;
+mod ring_size;
 mod session;
 mod single;
 mod supervisor;
