@@ -15,7 +15,6 @@ pub mod pseudonyms;
 pub mod receive;
 pub mod record;
 pub mod recording;
-mod reordered;
 pub mod replay;
 pub mod rolling;
 pub mod schema;

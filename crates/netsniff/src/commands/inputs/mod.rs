@@ -1,5 +1,7 @@
 //! The capture files of one analysis: opened, read as one, and what is wrong with them.
 
+mod reordered;
+
 use std::convert::Infallible;
 use std::fs::File;
 use std::io::{IsTerminal as _, Read, stdin};
@@ -11,7 +13,7 @@ use netsniff_console::say;
 use netsniff_packet::{Batch, Progress, Source};
 use netsniff_pcapfile::{Error, Merged, Reader};
 
-use super::reordered::Reordered;
+use self::reordered::Reordered;
 
 /// Bytes from a file or from standard input.
 pub(crate) type Input = Box<dyn Read + Send>;
