@@ -4,17 +4,19 @@ use std::ffi::{OsStr, OsString};
 use std::io::{Write as _, stderr, stdout};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use anyhow::Context as _;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use netsniff_console::printable::printable_lines;
-use netsniff_console::{DONE, FAILED, USAGE, UsageError};
+use netsniff_console::{DONE, FAILED, USAGE, UsageError, say};
 use netsniff_lab::commands::Program;
 
 use crate::commands::{
-    analyze, anonymize, completions, doctor, generate, info, lab, protocols, receive, record,
-    replay, schema, selftest, sort,
+    analyze, anonymize, completions, config as config_command, doctor, generate, info, lab,
+    protocols, receive, record, replay, schema, selftest, sort,
 };
+use crate::config::{self, ConfigArgs};
 
 /// A network traffic analyser whose every record tells you whether you can believe it.
 #[derive(Debug, Parser)]
@@ -34,6 +36,8 @@ use crate::commands::{
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    files: ConfigArgs,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -52,6 +56,7 @@ enum Command {
     Schema(schema::SchemaArgs),
     Selftest(selftest::SelftestArgs),
     Completions(completions::CompletionsArgs),
+    Config(config_command::ConfigCommandArgs),
 }
 
 /// The command that is meant where none is named.
@@ -61,14 +66,33 @@ const DEFAULT_COMMAND: &str = "analyze";
 const GENERAL_OPTIONS: &[&str] = &["-h", "--help", "-V", "--version"];
 
 /// Parses words, the first of which is the name of the program.
-fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
     let mut command = Cli::command();
-    let mut words: Vec<_> = words.into_iter().collect();
-    if words.get(1).is_some_and(|first| lacks_command(&command, first)) {
-        words.insert(1, DEFAULT_COMMAND.into());
-    }
-    let mut matches = command.try_get_matches_from_mut(words)?;
+    let mut matches = command.try_get_matches_from_mut(with_command(words))?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// The words with the command that is meant, where none is named.
+fn with_command(mut words: Vec<OsString>) -> Vec<OsString> {
+    let at = place_of_command(&words);
+    if words.get(at).is_some_and(|first| lacks_command(&Cli::command(), first)) {
+        words.insert(at, DEFAULT_COMMAND.into());
+    }
+    words
+}
+
+/// Where the name of a command stands: behind the name of the program, and options that say which configuration files
+/// are read.
+fn place_of_command(words: &[OsString]) -> usize {
+    let mut at = 1;
+    loop {
+        at += match words.get(at).map(|word| word.as_encoded_bytes()) {
+            Some(b"--no-config") => 1,
+            Some(b"--config") => 2,
+            Some(word) if word.starts_with(b"--config=") => 1,
+            _ => return at,
+        };
+    }
 }
 
 /// Whether the first word begins the arguments of the command that is meant where none is named: it is an option, or a
@@ -95,7 +119,7 @@ const fn is_letter_of_command(byte: u8) -> bool {
 /// What is wrong with these arguments, of a command that is to be run later, in the first words of what it would say.
 fn refusal(arguments: &[String]) -> Option<String> {
     let words = std::iter::once("netsniff").chain(arguments.iter().map(String::as_str));
-    let error = parse(words.map(OsString::from)).err()?.to_string();
+    let error = parse(words.map(OsString::from).collect()).err()?.to_string();
     let said = error.lines().next().unwrap_or_default();
     Some(said.trim_start_matches("error: ").to_owned())
 }
@@ -108,15 +132,39 @@ const PROGRAM: Program = Program {
         Some(env!("NETSNIFF_REVISION"))
     },
     refusal,
+    words,
 };
 
-/// Reads the arguments, runs the command, and reports its failure.
+/// The arguments of this run, with those of configuration files.
+static WORDS: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// The same for reports, which tell by them how to do it again.
+fn words() -> Vec<String> {
+    let words = WORDS.get().into_iter().flatten();
+    words.map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// Reads the arguments and configuration files, runs the command, and reports its failure.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = match parse(std::env::args_os()) {
-        Ok(cli) => cli,
-        Err(error) => return refused(&error),
+    let arguments = std::env::args_os().collect();
+    let arguments = match config::with_files(&Cli::command(), with_command(arguments)) {
+        Ok(arguments) => arguments,
+        Err(error) => return failed(&error),
     };
+    let words = WORDS.get_or_init(|| arguments.words.clone());
+    let (code, is_usage) = match parse(words.clone()) {
+        Ok(cli) => run(cli),
+        Err(error) => (refused(&error), error.use_stderr()),
+    };
+    if let Some(note) = arguments.note().filter(|_| is_usage) {
+        say(&note);
+    }
+    code
+}
+
+/// Runs the command; also whether its arguments make no sense.
+fn run(cli: Cli) -> (ExitCode, bool) {
     let result = match cli.command {
         Command::Analyze(args) => analyze::run(&args),
         Command::Anonymize(args) => anonymize::run(&args),
@@ -134,13 +182,18 @@ pub fn main() -> ExitCode {
         Command::Completions(args) => {
             written(completions::run(&args, Cli::command(), &mut stdout().lock()))
         }
+        Command::Config(args) => config_command::run(&args, &cli.files, &Cli::command()),
     };
-    let code = result.unwrap_or_else(|error| {
-        // Standard error may be closed; then there is nobody to tell.
-        let _ = writeln!(stderr(), "netsniff: {}", printable_lines(&format!("{error:#}")));
-        if error.is::<UsageError>() { USAGE } else { FAILED }
-    });
-    ExitCode::from(code)
+    match result {
+        Ok(code) => (ExitCode::from(code), false),
+        Err(error) => (failed(&error), error.is::<UsageError>()),
+    }
+}
+
+fn failed(error: &anyhow::Error) -> ExitCode {
+    // Standard error may be closed; then there is nobody to tell.
+    let _ = writeln!(stderr(), "netsniff: {}", printable_lines(&format!("{error:#}")));
+    ExitCode::from(if error.is::<UsageError>() { USAGE } else { FAILED })
 }
 
 /// Says what is wrong with the arguments, or what they ask to be told; what stands in them must not steer the terminal.
@@ -172,6 +225,81 @@ mod tests {
     #[test]
     fn arguments_are_declared_without_contradiction() {
         Cli::command().debug_assert();
+    }
+
+    /// Commands with what files can set of them, by the declarations alone: the names of each, and its long options.
+    fn commands_with_options() -> Vec<(Vec<String>, Vec<String>)> {
+        let mut found = Vec::new();
+        let mut open = vec![(Vec::<String>::new(), Cli::command())];
+        while let Some((path, command)) = open.pop() {
+            for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+                open.push((
+                    [path.clone(), vec![inner.get_name().to_owned()]].concat(),
+                    inner.clone(),
+                ));
+            }
+            let options = command
+                .get_arguments()
+                .filter(|arg| !arg.is_positional() && !arg.is_hide_set() && !arg.is_global_set());
+            let name =
+                |arg: &clap::Arg| arg.get_long().expect("an option without a long name").to_owned();
+            let options: Vec<_> = options.map(name).collect();
+            if !options.is_empty() && path != ["config"] {
+                found.push((path, options));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn every_option_of_every_command_can_stand_in_a_file() {
+        let file = config::complete(&Cli::command());
+        let commands = commands_with_options();
+        assert!(commands.len() >= 20, "{commands:?}");
+        for (path, options) in commands {
+            let head = format!("\n[{}]\n", path.join("."));
+            let (_, table) = file.split_once(&head).unwrap_or_else(|| panic!("no table {head:?}"));
+            let table = table.split("\n[").next().unwrap();
+            for option in options {
+                let is_set = |line: &str| {
+                    line.trim_start_matches('#')
+                        .split_once(" = ")
+                        .is_some_and(|(key, _)| key == option)
+                };
+                assert!(table.lines().any(is_set), "no {option} under {head:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_complete_file_changes_nothing() {
+        let root = Cli::command();
+        let file =
+            std::env::temp_dir().join(format!("netsniff-complete-{}.toml", std::process::id()));
+        std::fs::write(&file, config::complete(&root)).unwrap();
+        let flags: usize = commands_with_options().iter().map(|(_, options)| options.len()).sum();
+        let set = config::check(&root, &file).unwrap().settings.len();
+        assert!(set > 100 && set < flags, "{set} of {flags}");
+        for line in [
+            "analyze x.pcap",
+            "analyze -i eth0 --json tcp port 80",
+            "generate -i eth0 --topspeed",
+            "generate hosts -w x.pcap",
+            "lab certify --key k.pem -o c",
+            "lab predict -o m",
+            "lab sweep --rates 1k",
+            "record -i eth0 -w x.pcapng",
+            "replay x.pcap -i eth0 --poisson",
+            "sort x.pcap y.pcap",
+        ] {
+            let words = ["netsniff", "--config", file.to_str().unwrap()].into_iter();
+            let words: Vec<OsString> = words.chain(line.split(' ')).map(Into::into).collect();
+            let arguments = config::with_files(&root, words.clone()).unwrap();
+            assert_eq!(arguments.words, words);
+            assert_eq!(arguments.note(), None);
+            Cli::try_parse_from(words).unwrap();
+        }
+        std::fs::remove_file(file).unwrap();
     }
 
     #[test]

@@ -3,11 +3,13 @@
 //! | module | concern |
 //! |---|---|
 //! | [`cli`] | arguments and exit codes |
+//! | [`config`] | options from the file `netsniff.toml` |
 //! | [`commands`] | what each command does |
 //! | [`summary`] | what an analysis found, for people and scripts |
 //! | [`sandbox`] | what a process that captures gives up |
 
 pub mod cli;
 pub mod commands;
+pub mod config;
 pub mod sandbox;
 pub mod summary;

@@ -195,7 +195,7 @@ pub(super) fn head<'a>(
     let files = testbed.as_ref().and_then(|layout| layout.files.as_deref()).map(Storage::of);
     Head {
         netsniff: env!("CARGO_PKG_VERSION"),
-        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        command: (program.words)(),
         revision: program.revision,
         machine: Machine { files, ..Machine::here(&programs) },
         sender: None,

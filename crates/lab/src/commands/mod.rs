@@ -59,6 +59,8 @@ pub struct Program {
     pub revision: Option<&'static str>,
     /// What is wrong with the arguments of one of its commands, in a sentence; `None` where nothing is.
     pub refusal: fn(&[String]) -> Option<String>,
+    /// The words of this run, with what configuration files set of them.
+    pub words: fn() -> Vec<String>,
 }
 
 /// Runs the command and returns its exit code.
@@ -73,7 +75,7 @@ pub fn run(command: &LabCommand, program: Program) -> anyhow::Result<u8> {
         LabCommand::Paper(args) => paper::run(args, program),
         LabCommand::Predict(args) => predict::run(args, program),
         LabCommand::Sweep(args) => sweep::run(args, program),
-        LabCommand::Compare(args) => compare::run(args),
+        LabCommand::Compare(args) => compare::run(args, program),
         LabCommand::Damage(args) => damage::run(args, program),
         LabCommand::Warden { name } => testbed::watch(name).map(|()| DONE),
     }

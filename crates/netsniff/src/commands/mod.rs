@@ -3,6 +3,7 @@
 pub mod analyze;
 pub mod anonymize;
 pub mod completions;
+pub mod config;
 pub mod doctor;
 pub mod filters;
 pub mod generate;

@@ -17,6 +17,7 @@ use netsniff_traffic::probe::PORT;
 
 use super::inputs::Inputs;
 use super::live::{self, CaptureArgs};
+use crate::config::INPUTS;
 
 /// Bytes read at once.
 const READ_SIZE: usize = 256 << 10;
@@ -29,6 +30,7 @@ const READ_SIZE: usize = 256 << 10;
     netsniff receive recorded.pcapng                    what a capture holds\n\n\
     Frames are stamped by `netsniff generate`.\n\n\
     Exit code: 0 all arrived; 1 failed; 2 wrong usage; 3 a capture was damaged; 4 frames are missing")]
+#[command(group = clap::ArgGroup::new(INPUTS).multiple(true).args(["files", "interfaces"]))]
 pub struct ReceiveArgs {
     /// Capture files, or with -i none
     // No `conflicts_with`: clap takes what is in conflict with an argument for that argument where it is required.

@@ -7,6 +7,7 @@ mod anonymous_captures;
 mod answers;
 mod checksums;
 mod cli;
+mod configuration;
 mod depth;
 mod doctor;
 mod every_packet;

@@ -12,10 +12,11 @@ use anyhow::{Context as _, bail};
 use netsniff_console::{DONE, UsageError, print, say};
 use serde::Serialize;
 
-use super::common;
 use super::reports::{self, Report, ReportContent};
+use super::{Program, common};
 use crate::compare::facts::{Fact, Setup, differing};
 use crate::compare::{Chosen, LeftOut, Measured, Selection, choose, rates, runs};
+use crate::report::Report as Page;
 use crate::search::lossless::Cell;
 use crate::search::sweep::Run;
 
@@ -111,7 +112,7 @@ impl Changes {
 /// # Errors
 ///
 /// [`UsageError`], reports that cannot be read, and nothing that they have in common.
-pub(super) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
+pub(super) fn run(args: &CompareArgs, program: Program) -> anyhow::Result<u8> {
     let (first, of_a) = open(&args.a, args.quiet)?;
     let (second, of_b) = open(&args.b, args.quiet)?;
     let differing = differing(&first.setup, &second.setup);
@@ -129,7 +130,8 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     let comparison = Comparison { a, b, differing, changes };
     let json = serde_json::to_string_pretty(&comparison)? + "\n";
     if let Some(directory) = &args.output {
-        write(directory, &comparison, [&first.setup, &second.setup], &json)?;
+        let page = page::page(&comparison, [&first.setup, &second.setup], &(program.words)());
+        write(directory, &comparison, &page, &json)?;
     }
     let text = if args.json { json } else { text::text(&comparison, args.quiet) };
     print(stdout(), &text).context("cannot print the comparison")?;
@@ -142,16 +144,11 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     Ok(DONE)
 }
 
-fn write(
-    directory: &Path,
-    comparison: &Comparison,
-    setups: [&Setup; 2],
-    json: &str,
-) -> anyhow::Result<()> {
+fn write(directory: &Path, comparison: &Comparison, page: &Page, json: &str) -> anyhow::Result<()> {
     fs::create_dir(directory).with_context(|| format!("cannot make {}", directory.display()))?;
     common::write(directory, "compare.json", json)?;
     common::write(directory, "compare.csv", &rows::csv(&comparison.changes))?;
-    common::write_page(directory, "compare", &page::page(comparison, setups))
+    common::write_page(directory, "compare", page)
 }
 
 fn open(text: &str, is_quiet: bool) -> anyhow::Result<(Report, Selection)> {

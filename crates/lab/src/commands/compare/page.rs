@@ -15,8 +15,8 @@ use crate::report::{
 /// Points in a plot: of more the table tells.
 const MOST_ROWS: usize = 28;
 
-/// The page; `setups` are of A and B.
-pub(super) fn page(comparison: &Comparison, setups: [&Setup; 2]) -> Report {
+/// The page; `setups` are of A and B, and `command` made the comparison.
+pub(super) fn page(comparison: &Comparison, setups: [&Setup; 2], command: &[String]) -> Report {
     let Comparison { differing, changes, .. } = comparison;
     let mut sections: Vec<_> = match changes {
         Changes::Lossless { groups, .. } => groups.iter().map(of_rates).collect(),
@@ -39,7 +39,7 @@ pub(super) fn page(comparison: &Comparison, setups: [&Setup; 2]) -> Report {
         sections.push(Section { title, parts: vec![Part::Table(table)] });
     }
     let title = "What changed from A to B".to_owned();
-    Report { title, lead, facts: facts(comparison, setups), sections }
+    Report { title, lead, facts: facts(comparison, setups, command), sections }
 }
 
 fn lead(comparison: &Comparison, left_out: usize) -> Vec<String> {
@@ -68,9 +68,11 @@ fn facts_that_differ(differing: &[Fact]) -> Table {
 }
 
 /// Commands, and what A and B have in common; what they have not is in a table of its own.
-fn facts(comparison: &Comparison, setups: [&Setup; 2]) -> Vec<(String, String)> {
-    let command: Vec<_> =
-        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+fn facts(
+    comparison: &Comparison,
+    setups: [&Setup; 2],
+    command: &[String],
+) -> Vec<(String, String)> {
     let [of_a, of_b] = setups.map(|setup| {
         let version = ("netsniff".to_owned(), setup.netsniff.clone());
         let facts = sections::facts(&setup.command, &setup.machine, Some(&setup.testbed));

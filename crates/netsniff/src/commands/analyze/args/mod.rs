@@ -30,6 +30,7 @@ use crate::commands::protocols;
 use crate::commands::pseudonyms::{PseudonymArgs, Pseudonyms};
 use crate::commands::recording::RecordOutputArgs;
 use crate::commands::rolling::RollArgs;
+use crate::config::INPUTS;
 
 /// Analyse capture files or live traffic: connection logs, metrics and a summary
 #[derive(Debug, clap::Args)]
@@ -44,6 +45,7 @@ use crate::commands::rolling::RollArgs;
     Exit code: 0 fine; 1 failed, or nothing could be read, or a file could not be extracted; 2 wrong\n\
     usage; 3 an input was damaged, cut or unreadable, and all the rest was analysed; 4 below\n\
     --require-quality")]
+#[command(group = clap::ArgGroup::new(INPUTS).multiple(true).args(["words", "read", "interfaces"]))]
 pub struct AnalyzeArgs {
     /// Capture files, pcap or pcapng, also packed with gzip, zstd or lz4; `-` for standard input.
     /// Several files are merged by time. With `-r`, words of a filter instead
