@@ -1,5 +1,8 @@
 # What is measured is built as packages are: by the profile `dist`. Sourced by the benchmarks, in the project's root.
 
+# No configuration file of this machine changes what is measured.
+export NETSNIFF_CONFIG=
+
 # Where these builds lie.
 built=$(realpath -m "${CARGO_TARGET_DIR:-target}")/dist
 

@@ -8,6 +8,8 @@
 # Reading, decoding, checksums, the table of flows and the engine, output and recording: each a `cargo bench` target, on the
 # last CPU. The page has what divan prints, raw: fastest, slowest, median and mean, and the throughput under each.
 set -euo pipefail
+# No configuration file of this machine changes what is measured.
+export NETSNIFF_CONFIG=
 cd "$(dirname "$0")/.."
 export LC_ALL=C
 

@@ -18,6 +18,8 @@
 #
 # Needs root and Debian's nginx-light curl iproute2 ethtool tcpdump python3. Ends with 1 where a promise is not kept.
 set -euo pipefail
+# No configuration file of this machine changes what is measured.
+export NETSNIFF_CONFIG=
 cd "$(dirname "$0")/.."
 export LC_ALL=C
 

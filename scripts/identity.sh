@@ -11,6 +11,8 @@
 #
 # Prints what was compared and what was left out. Ends with 0 if nothing differs.
 set -euo pipefail
+# No configuration file of this machine changes what is compared.
+export NETSNIFF_CONFIG=
 
 usage() {
     sed -n '2,/^set/s/^# \{0,1\}//p' "$0" | grep -v '^set' >&2

@@ -242,7 +242,10 @@ impl Tool {
         let word = |word: &String| {
             word.replace("IFACE", interface).replace("FILE", &file).replace("LOGS", &directory)
         };
-        let program = self.program.is_none().then(|| netsniff.display().to_string());
+        let program = match self.program {
+            None => ours(&netsniff.display().to_string()),
+            Some(_) => Vec::new(),
+        };
         program.into_iter().chain(self.arguments.iter().map(word)).collect()
     }
 
@@ -400,6 +403,12 @@ const DUMPCAP: &str = "dumpcap -P -i IFACE -B 64 -w FILE";
 const DUMPCAP_DEFAULT: &str = "dumpcap -P -i IFACE -w FILE";
 const NG: &str = "netsniff-ng --silent -i IFACE -S 64MiB --out FILE";
 
+/// How our own program is started: what is measured are its arguments, whatever stands in the configuration file of whoever
+/// measures.
+pub(crate) fn ours(program: &str) -> Vec<String> {
+    [program, "--no-config"].map(str::to_owned).to_vec()
+}
+
 fn split(words: &str) -> Vec<String> {
     words.split_whitespace().map(str::to_owned).collect()
 }
@@ -483,7 +492,7 @@ mod tests {
         assert!(Tool::of_command("x").is_err() && Tool::of_command("x=y FILE").is_err());
         let record = &Tool::all()[0];
         let words = record.words(Path::new("/ns"), "rx0", Path::new("/s"));
-        assert_eq!(words[..4], ["/ns", "record", "-i", "rx0"]);
+        assert_eq!(words[..5], ["/ns", "--no-config", "record", "-i", "rx0"]);
         let setting = |name: &str, value: &str| Setting { name: name.into(), value: value.into() };
         let small = record.with(&[setting("ring", "2M"), setting("snaplen", "96")]).unwrap();
         let words = small.words(Path::new("/ns"), "rx0", Path::new("/s")).join(" ");

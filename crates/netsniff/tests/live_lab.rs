@@ -235,8 +235,11 @@ fn a_sweep_goes_on_where_it_ended() {
     let directory = std::env::temp_dir().join(format!("netsniff-sweep-{}", std::process::id()));
     let _ = fs::remove_dir_all(&directory);
     let sweep = |more: &[&str]| {
+        // Whoever measures may have a configuration file; what is measured has none.
         let out = Command::new(NETSNIFF)
-            .args(["lab", "sweep", "--tools", "count,record", "--sizes", "128", "--rates", "2k,4k"])
+            .env("NETSNIFF_CONFIG", directory.join("no-such-file.toml"))
+            .args(["--no-config", "lab", "sweep", "--tools", "count,record"])
+            .args(["--sizes", "128", "--rates", "2k,4k"])
             .args(["--vary", "ring=8M,16M", "--time", "200ms", "--repeat", "1"])
             .args(["--placement", "none", "-o"])
             .arg(&directory)

@@ -15,6 +15,7 @@ use super::{GeneratorOutput, MARK, Meanwhile, Processors, SENDER_CPU, TICK, Wire
 use crate::host::nic::Nic;
 use crate::load::Load;
 use crate::remote::{Destination, RemoteAccess, Shell, quoted};
+use crate::tools;
 
 /// Which wire is measured on, and how its other end is reached.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -208,7 +209,7 @@ impl WireEnds for Line {
         if let Some(capture) = &load.capture {
             load.capture = Some(self.copied(&mut there, capture)?.into());
         }
-        let program = vec![self.wire.sender_program.clone()];
+        let program = tools::ours(&self.wire.sender_program);
         let words = [program, load.arguments(&self.wire.sender_interface, SENDER_CPU)].concat();
         let (report, answer) = there.shell.run(&words, most, (TICK, meanwhile))?;
         Ok(GeneratorOutput { report, errors: answer.said })

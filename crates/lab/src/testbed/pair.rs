@@ -19,6 +19,7 @@ use crate::host::nic::Nic;
 use crate::host::process;
 use crate::host::sysctl;
 use crate::load::Load;
+use crate::tools;
 
 /// How long the kernel may take to start a thread.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -94,7 +95,7 @@ impl WireEnds for Pair {
         most: Duration,
         meanwhile: Meanwhile<'_>,
     ) -> anyhow::Result<GeneratorOutput> {
-        let program = vec![netsniff.display().to_string()];
+        let program = tools::ours(&netsniff.display().to_string());
         let words = [program, load.arguments("tx0", SENDER_CPU)].concat();
         let mut command = Self::command(&sender(&self.name), &Processors::sender(), &words);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
