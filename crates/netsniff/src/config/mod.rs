@@ -5,12 +5,12 @@
 //!
 //! | module | concern |
 //! |---|---|
-//! | [`schema`] | which options of which commands a file may set |
-//! | [`places`] | where files lie, and whether they can be trusted |
-//! | [`document`], [`value`] | a file, checked: what it sets, and what is wrong in it |
-//! | [`trial`] | which options go together, as the command line has it |
-//! | [`overriding`] | what was typed stands above what files set |
-//! | [`template`] | a complete file, and values as TOML writes them |
+//! | `schema` | which options of which commands a file may set |
+//! | `places` | where files lie, and whether they can be trusted |
+//! | `document`, `value` | a file, checked: what it sets, and what is wrong in it |
+//! | `trial` | which options go together, as the command line has it |
+//! | `overriding` | what was typed stands above what files set |
+//! | `template` | a complete file, and values as TOML writes them |
 
 mod document;
 mod overriding;
