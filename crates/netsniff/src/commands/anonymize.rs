@@ -34,7 +34,7 @@ use super::pseudonyms::PseudonymArgs;
     was written")]
 pub struct AnonymizeArgs {
     /// Capture file, pcap or pcapng, also packed with gzip, zstd or lz4; `-` for standard input
-    #[arg(value_name = "IN")]
+    #[arg(value_name = "IN", group = "pseudonymized")]
     input: PathBuf,
     /// Where to write, in the format of the input, not packed; `-` for standard output
     #[arg(value_name = "OUT")]

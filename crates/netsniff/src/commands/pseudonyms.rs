@@ -8,20 +8,20 @@ use netsniff_console::keyfile::{self, MAKE_ONE};
 use netsniff_packet::Anonymizer;
 use netsniff_packet::anonymize::{Keep, Key, Method};
 
-/// How pseudonyms are made.
+/// How pseudonyms are made; of no use without what makes a command write some, which is its group `pseudonymized`.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct PseudonymArgs {
     /// What becomes of IP addresses
-    #[arg(short, long, value_enum, value_name = "METHOD")]
+    #[arg(short, long, value_enum, value_name = "METHOD", requires = "pseudonymized")]
     method: Option<MethodName>,
     /// File of the key: 64 hexadecimal digits, or 32 bytes. The same key gives the same pseudonyms in
     /// logs and captures
-    #[arg(short, long, value_name = "KEYFILE")]
+    #[arg(short, long, value_name = "KEYFILE", requires = "pseudonymized")]
     key: Option<PathBuf>,
     /// Addresses that stay, besides loopback, multicast and other special ones: ranges with commas
     /// between, as 10.0.0.0/8,2001:db8::/32. The word none first lets the special ones go, too, which
     /// is Crypto-PAn as published
-    #[arg(long, value_name = "RANGES", value_parser = keep)]
+    #[arg(long, value_name = "RANGES", value_parser = keep, requires = "pseudonymized")]
     keep: Option<Keep>,
 }
 
@@ -47,17 +47,6 @@ pub struct Pseudonyms {
 }
 
 impl PseudonymArgs {
-    /// An argument that was given, by its name.
-    #[must_use]
-    pub const fn given(&self) -> Option<&'static str> {
-        match self {
-            Self { method: Some(_), .. } => Some("-m"),
-            Self { key: Some(_), .. } => Some("-k"),
-            Self { keep: Some(_), .. } => Some("--keep"),
-            _ => None,
-        }
-    }
-
     /// Reads or draws the key.
     ///
     /// # Errors

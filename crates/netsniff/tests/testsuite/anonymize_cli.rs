@@ -74,7 +74,7 @@ fn what_is_wrong_with_a_key_is_told_with_what_to_do() {
         assert!(!analyze(&good).1.contains("chmod"));
     }
     for (arguments, expected) in [
-        (&["analyze", "-m", "nullip", "x"][..], "-m says how to anonymise: add -a"),
+        (&["analyze", "-m", "nullip", "x"][..], "were not provided:\n  <--anonymize>"),
         (&["analyze", "-a", "-m", "cryptopan", "x"], "add -k KEYFILE"),
         (&["analyze", "-a", "--keep", "office", "x"], "is no range of addresses"),
     ] {

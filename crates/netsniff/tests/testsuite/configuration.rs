@@ -98,6 +98,9 @@ fn what_is_typed_stands_above_a_file() {
     assert!(here.told(&file, &["analyze", "--quiet=false", OFFICE]).contains("4090 packets"));
     assert!(here.told(&file, &["info", OFFICE]).starts_with('{'));
     assert!(here.told(&file, &["info", "--json=false", OFFICE]).contains("format "));
+    let keeps = here.file("keeps.toml", "[analyze]\nmethod = \"nullip\"\n");
+    assert!(here.told(&keeps, &["analyze", OFFICE]).contains("192.0.2.11"));
+    assert!(!here.told(&keeps, &["analyze", "-a", OFFICE]).contains("192.0.2.11"));
     // What needs a directory comes into force with it.
     here.told(&file, &["analyze", "-o", "logs", OFFICE]);
     assert!(fs::read_to_string(here.0.join("logs/conn.log")).unwrap().starts_with('{'));

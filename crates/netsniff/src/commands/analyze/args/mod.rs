@@ -81,7 +81,7 @@ pub struct AnalyzeArgs {
     #[arg(short, long)]
     gateway: bool,
     /// Write pseudonyms for addresses, names and users, in all logs and in the summary
-    #[arg(short, long)]
+    #[arg(short, long, group = "pseudonymized")]
     anonymize: bool,
     #[command(flatten)]
     capture: CaptureArgs,
@@ -421,16 +421,7 @@ impl AnalyzeArgs {
 
     /// The pseudonyms that are to be written, if any.
     pub(super) fn pseudonyms(&self) -> anyhow::Result<Option<Pseudonyms>> {
-        if self.anonymize {
-            return self.pseudonyms.pseudonyms().map(Some);
-        }
-        match self.pseudonyms.given() {
-            None => Ok(None),
-            Some(flag) => {
-                Err(UsageError(format!("{flag} says how to anonymise: add -a, or leave it out"))
-                    .into())
-            }
-        }
+        self.anonymize.then(|| self.pseudonyms.pseudonyms()).transpose()
     }
 
     /// Where the content of files goes, if it is wanted.
