@@ -310,6 +310,11 @@ mod tests {
             let short = argument.get_short().map(|letter| format!("-{letter}"));
             let long = argument.get_long().map(|name| format!("--{name}"));
             for option in short.into_iter().chain(long) {
+                // A command may follow.
+                let words = ["netsniff", &option, "x"].map(OsString::from);
+                if place_of_command(&words) > 1 {
+                    continue;
+                }
                 assert!(GENERAL_OPTIONS.contains(&option.as_str()), "{option}");
                 assert!(!lacks_command(&command, OsStr::new(&option)), "{option}");
             }
@@ -320,6 +325,13 @@ mod tests {
             assert!(!lacks_command(&command, OsStr::new(name)), "{name}");
         }
         assert!(command.find_subcommand(DEFAULT_COMMAND).is_some());
+        let at = |words: &[&str]| {
+            let words = words.iter().map(OsString::from).collect();
+            with_command(words).iter().position(|word| word == DEFAULT_COMMAND)
+        };
+        assert_eq!(at(&["netsniff", "--config", "a.toml", "-r", "x.pcap"]), Some(3));
+        assert_eq!(at(&["netsniff", "--no-config", "--config=a.toml", "x.pcap"]), Some(3));
+        assert_eq!(at(&["netsniff", "--no-config", "info", "x.pcap"]), None);
         // A test runs in the folder of its crate, where `src` is.
         for word in ["-i", "-", "--", "-v", "--json", "missing.pcap", "./info", "a b", "src"] {
             assert!(lacks_command(&command, OsStr::new(word)), "{word}");
