@@ -14,6 +14,7 @@
 //! | [`plan`] | when each frame is to leave |
 //! | [`probe`] | stamped frames of many flows |
 //! | [`random`] | [`Random`]: the one source of chance, seeded |
+//! | [`resegment`] | the same streams of TCP in smaller or larger segments |
 //! | [`rewrite`] | new IP addresses for a frame, everywhere in it, with right checksums |
 //! | [`sessions`] | hosts that hold sessions of well-known protocols |
 //! | [`sides`] | which hosts of a capture are clients, and which are servers |
@@ -31,6 +32,7 @@ pub mod pace;
 pub mod plan;
 pub mod probe;
 pub mod random;
+pub mod resegment;
 pub mod rewrite;
 pub mod sessions;
 pub mod sides;

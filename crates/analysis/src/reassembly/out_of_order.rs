@@ -45,6 +45,8 @@ impl Segment {
 #[derive(Debug)]
 pub(super) struct OutOfOrderQueue {
     segments: VecDeque<Segment>,
+    /// How many of them go on where the one before ends.
+    joints: usize,
     bytes: usize,
     /// From when on the first hole is waited for: since it was noticed, or since the one before it
     /// was filled, which others may follow.
@@ -58,7 +60,7 @@ pub(super) struct OutOfOrderQueue {
 impl OutOfOrderQueue {
     pub(super) const fn new(since: Timestamp) -> Self {
         let told = Timestamp::from_nanos(i64::MIN);
-        Self { segments: VecDeque::new(), bytes: 0, since, due: None, told }
+        Self { segments: VecDeque::new(), joints: 0, bytes: 0, since, due: None, told }
     }
 
     /// Bytes that the segments take.
@@ -66,9 +68,9 @@ impl OutOfOrderQueue {
         self.bytes
     }
 
-    /// How many segments there are.
-    pub(super) fn len(&self) -> usize {
-        self.segments.len()
+    /// How many ranges there are with holes between them, however they came in segments.
+    pub(super) fn ranges(&self) -> usize {
+        self.segments.len().saturating_sub(self.joints)
     }
 
     /// The position at which the first segment begins.
@@ -84,13 +86,12 @@ impl OutOfOrderQueue {
     /// Takes the first segment, if it begins at or before `next`, below `end`, and counts: below
     /// `acknowledged` everything does.
     pub(super) fn pop_at(&mut self, next: u64, acknowledged: u64, end: u64) -> Option<Segment> {
-        let segment = self.segments.pop_front_if(|segment| {
+        self.segments.front().filter(|segment| {
             segment.position <= next
                 && segment.position < end
                 && (!segment.is_tentative || segment.high() <= acknowledged)
         })?;
-        self.bytes = self.bytes.saturating_sub(segment.data.len() + PER_SEGMENT);
-        Some(segment)
+        self.remove(0)
     }
 
     /// Whether the first segment stands at `next` and waits to be acknowledged.
@@ -143,20 +144,18 @@ impl OutOfOrderQueue {
 
     /// Drops all that lies at `end` or behind it.
     pub(super) fn truncate(&mut self, end: u64) {
-        while let Some(last) = self.segments.pop_back_if(|last| last.position >= end) {
-            self.bytes = self.bytes.saturating_sub(last.data.len() + PER_SEGMENT);
+        while self.segments.back().is_some_and(|last| last.position >= end) {
+            self.remove(self.segments.len() - 1);
         }
     }
 
     /// Cuts the segment that reaches over a position in two.
     pub(super) fn split_at(&mut self, position: u64) {
         let at = self.segments.partition_point(|segment| segment.high() <= position);
-        let Some(old) = self.segments.remove(at) else { return };
-        if old.position >= position {
-            self.segments.insert(at, old);
+        if self.segments.get(at).is_none_or(|old| old.position >= position) {
             return;
         }
-        self.bytes = self.bytes.saturating_sub(old.data.len() + PER_SEGMENT);
+        let Some(old) = self.remove(at) else { return };
         let whole = old.as_arrival();
         self.add(at, &whole, position, old.high());
         self.add(at, &whole, old.position, position);
@@ -190,8 +189,7 @@ impl OutOfOrderQueue {
     /// Puts an arrival in the place of the part of the tentative segment at `at` that lies from `low`
     /// to `high`. Returns the index behind it.
     fn replace(&mut self, at: usize, it: &ArrivedSegment<'_>, low: u64, high: u64) -> usize {
-        let Some(old) = self.segments.remove(at) else { return at };
-        self.bytes = self.bytes.saturating_sub(old.data.len() + PER_SEGMENT);
+        let Some(old) = self.remove(at) else { return at };
         let rest = old.as_arrival();
         let mut next = at;
         if old.position < low {
@@ -215,7 +213,22 @@ impl OutOfOrderQueue {
         let segment =
             Segment { time, position: low, data, missing, is_tentative, is_urgent: false };
         self.bytes += segment.data.len() + PER_SEGMENT;
+        self.joints += self.neighbours(at, &segment);
         self.segments.insert(at, segment);
+    }
+
+    fn remove(&mut self, at: usize) -> Option<Segment> {
+        let segment = self.segments.remove(at)?;
+        self.bytes = self.bytes.saturating_sub(segment.data.len() + PER_SEGMENT);
+        self.joints = self.joints.saturating_sub(self.neighbours(at, &segment));
+        Some(segment)
+    }
+
+    /// How many others touch a segment that is to stand before the one at `at`.
+    fn neighbours(&self, at: usize, segment: &Segment) -> usize {
+        let before = at.checked_sub(1).and_then(|at| self.segments.get(at));
+        usize::from(before.is_some_and(|before| before.high() == segment.position))
+            + usize::from(self.segments.get(at).is_some_and(|it| it.position == segment.high()))
     }
 }
 

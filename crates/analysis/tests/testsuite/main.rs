@@ -55,6 +55,7 @@ mod pop3;
 mod programs;
 mod recorded_messages;
 mod refusals;
+mod resegmented;
 mod reuse;
 mod roles;
 mod said_in_all_ways;

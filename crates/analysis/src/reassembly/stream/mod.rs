@@ -231,7 +231,7 @@ impl StreamReassembler {
         while let Some(queue) = &self.queue
             && (queue.bytes() > around.limits.stream_held_bytes
                 || *around.held_in_all > around.limits.streams_held_bytes
-                || queue.len() > around.limits.tcp_ranges)
+                || queue.ranges() > around.limits.tcp_ranges)
         {
             self.give_up(it.time, GapCause::Bound, around, to);
         }

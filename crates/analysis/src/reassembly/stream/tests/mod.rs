@@ -359,7 +359,7 @@ fn holes_that_come_faster_than_they_end_do_not_add_up() {
     let mut most = 0;
     for at in 0..100 {
         test.segment(400 * at, 2 + 2 * at as u64, "x");
-        most = most.max(test.stream.queue.as_ref().map_or(0, |queue| queue.len()));
+        most = most.max(test.stream.queue.as_ref().map_or(0, |queue| queue.ranges()));
     }
     assert_eq!(most, 3);
     assert!(test.out.text.starts_with("[1 time]x[1 time]x"), "{}", test.out.text);
@@ -385,6 +385,14 @@ fn no_more_is_held_than_may_be() {
     test.segment(0, 7, "g");
     assert_eq!(test.out.text, "[2 bound]c");
     assert_eq!(test.finish(1), "[2 bound]c[1 end]e[1 end]g.");
+    // What goes on where something ends is one range, however it was cut.
+    let mut test = Test::new();
+    test.limits.tcp_ranges = 2;
+    test.segment(0, 3, "c").segment(0, 5, "e").segment(0, 4, "d").segment(0, 6, "f");
+    test.segment(0, 9, "i").segment(0, 10, "j");
+    assert_eq!(test.out.text, "");
+    test.segment(0, 12, "l");
+    assert_eq!(test.out.text, "[2 bound]cdef");
 }
 
 #[test]
