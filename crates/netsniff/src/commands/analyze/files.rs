@@ -1,6 +1,6 @@
 //! Capture files as the origin of an analysis: what its summary says of them.
 
-use netsniff_console::number::{count, exact};
+use netsniff_console::number::{count, duration, exact};
 use netsniff_packet::LinkType;
 use netsniff_pcapfile::{Counters, Interface};
 
@@ -85,6 +85,22 @@ impl Origin for Files<'_> {
         if untimed > 0 {
             let untimed = count(untimed);
             notes.push(format!("packets without a time, given that of the one before: {untimed}"));
+        }
+        if let Some(reordered) = self.inputs.reordered() {
+            let late = analysis.outcome.packets.out_of_order;
+            let window = u64::try_from(reordered.window().as_nanos()).unwrap_or(u64::MAX);
+            if late > 0 {
+                let (late, window) = (count(late), duration(window));
+                notes.push(format!(
+                    "packets too late for the window of {window} of --reorder: {late}"
+                ));
+            }
+            if reordered.released_early() > 0 {
+                let early = count(reordered.released_early());
+                notes.push(format!(
+                    "packets that waited for less than --reorder, since 256 MiB of packets waited: {early}"
+                ));
+            }
         }
         for (file, size) in self.inputs.files.iter().filter_map(|f| Some((f, f.grown()?))) {
             let name = &file.name;

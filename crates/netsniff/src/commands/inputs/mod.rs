@@ -69,6 +69,11 @@ impl Inputs {
         self.reordered = Some(Reordered::new(window));
     }
 
+    /// What puts packets into order; `None` where nothing does.
+    pub(crate) const fn reordered(&self) -> Option<&Reordered> {
+        self.reordered.as_ref()
+    }
+
     /// The size of all files together; `None` where it is not known of one.
     pub(crate) fn size(&self) -> Option<u64> {
         self.files.iter().map(|file| file.size).sum()

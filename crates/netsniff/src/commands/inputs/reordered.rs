@@ -5,10 +5,10 @@ use std::time::Duration;
 use netsniff_packet::{Batch, Loss, Packet, Progress};
 use netsniff_pipeline::live::{PacketSlice, ReorderBuffer, RingPackets};
 
-/// Packets that wait for earlier ones. Files are read whole, so that what waits is bounded by what
-/// lies within the window of time.
+/// Packets that wait for earlier ones, within a window of time and a bound of bytes.
 #[derive(Debug)]
 pub(crate) struct Reordered {
+    window: Duration,
     order: ReorderBuffer,
     /// What was read last, in the order of the file.
     read: Batch,
@@ -17,7 +17,18 @@ pub(crate) struct Reordered {
 
 impl Reordered {
     pub(crate) fn new(window: Duration) -> Self {
-        Self { order: ReorderBuffer::new(window), read: Batch::default(), has_ended: false }
+        let order = ReorderBuffer::new(window);
+        Self { window, order, read: Batch::default(), has_ended: false }
+    }
+
+    /// How long packets wait.
+    pub(crate) const fn window(&self) -> Duration {
+        self.window
+    }
+
+    /// Packets that waited for less, since too many bytes waited.
+    pub(crate) const fn released_early(&self) -> u64 {
+        self.order.released_early()
     }
 
     /// Fills `batch` with the packets before which nothing can come any more; `read` reads the next

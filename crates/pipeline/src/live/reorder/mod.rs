@@ -11,6 +11,9 @@ use netsniff_packet::{Batch, Loss, Packet, PacketRecord, Timestamp};
 /// How long a packet waits for earlier ones. Inversions of 43 microseconds were seen at the most.
 pub const WINDOW: Duration = Duration::from_micros(200);
 
+/// Bytes of packets that wait at the most. More would come of a window of hours over a file: then all that wait go on.
+const MOST: usize = 256 << 20;
+
 /// Packets whose bytes are fetched ahead.
 const AHEAD: usize = 8;
 
@@ -70,6 +73,9 @@ pub struct ReorderBuffer {
     held: Batch,
     /// What was lost before the first of them.
     held_loss: Option<Loss>,
+    /// Bytes that may wait, and packets that went on since there were more.
+    most: usize,
+    released_early: u64,
     latest: Timestamp,
     sorted: Vec<PacketRecord>,
 }
@@ -78,11 +84,19 @@ impl ReorderBuffer {
     /// Nothing waits. With an empty window nothing ever does.
     #[must_use]
     pub fn new(window: Duration) -> Self {
+        Self::with_room(window, MOST)
+    }
+
+    /// The same with room for so many bytes of packets that wait.
+    #[must_use]
+    pub fn with_room(window: Duration, most: usize) -> Self {
         Self {
             window: i64::try_from(window.as_nanos()).unwrap_or(i64::MAX),
             left: Vec::new(),
             held: Batch::default(),
             held_loss: None,
+            most,
+            released_early: 0,
             latest: Timestamp::MIN,
             sorted: Vec::new(),
         }
@@ -149,6 +163,16 @@ impl ReorderBuffer {
         if let Some(loss) = loss {
             each(PacketSlice { data: &[], packets: &[], loss: Some(loss) });
         }
+        if self.held.data.len() > self.most {
+            self.released_early += self.held.packets.len() as u64;
+            self.flush(each);
+        }
+    }
+
+    /// Packets that waited for less than the window, since more bytes waited than there is room for.
+    #[must_use]
+    pub const fn released_early(&self) -> u64 {
+        self.released_early
     }
 
     /// Yields all packets that wait, in the order of time.
@@ -171,7 +195,7 @@ impl ReorderBuffer {
     fn hold(&mut self, data: &[u8], packets: &[PacketRecord]) {
         for packet in packets {
             let Some(bytes) = data.get(packet.range()) else { continue };
-            // A window's worth is far below the 4 GiB that an offset can say.
+            // What waits is bounded far below the 4 GiB that an offset can say.
             let offset = self.held.data.len() as u32;
             self.held.data.extend_from_slice(bytes);
             self.held.packets.push(PacketRecord { offset, ..*packet });
@@ -267,6 +291,21 @@ mod tests {
         order.flush(&mut take);
         assert_eq!(out, [1, 2, 17, 18, 19, 20, 21, 40, 41]);
         assert_eq!(order.waiting(), 0);
+    }
+
+    #[test]
+    fn what_waits_is_bounded_in_bytes() {
+        let mut order = ReorderBuffer::with_room(Duration::from_secs(1), 4);
+        let mut out = Vec::new();
+        for micros in [[3, 1], [5, 2], [9, 8], [7, 6]] {
+            let (data, records) = packets(&micros);
+            let group = PacketSlice { data: &data, packets: &records, loss: None };
+            order.push(RingPackets { group, goes_on: false }, |group| {
+                out.extend(group.packets.iter().map(|it| it.timestamp.nanos() / 1000));
+            });
+            assert!(order.waiting() <= 4);
+        }
+        assert_eq!((out, order.released_early()), (vec![1, 2, 3, 5, 8, 9], 6));
     }
 
     #[test]
