@@ -19,7 +19,7 @@ use crate::naming::Naming;
 use crate::options::{ChecksumMode, Options};
 use crate::reassembly::fragments::Fragments;
 use crate::record::{Observer, Phase, SortKey};
-use crate::unit::{DatagramBatch, HoleKind};
+use crate::unit::{DatagramBatch, DecodedDatagram, HoleKind};
 use clock::Clock;
 use statistics::{Fate, PacketStatistics};
 use ties::Ties;
@@ -27,6 +27,8 @@ use tunnels::Tunnels;
 use walk::{OuterHeaders, Walk};
 
 mod clock;
+pub mod cut_headers;
+pub mod stamps;
 pub mod statistics;
 mod ties;
 pub mod tunnels;
@@ -175,6 +177,9 @@ impl Ingress {
             self.statistics.ip_checksums.count(header);
             let (layers, now) = (unit.decoded.layers, self.clock.now());
             self.statistics.passed(packet, time, layers, now);
+            if packet.is_cut() {
+                self.statistics.cut_headers.note(packet, None, [&unit.decoded]);
+            }
             units.commit();
             return None;
         }
@@ -188,11 +193,22 @@ impl Ingress {
         let fate = if fate == Fate::Unknown && has_row { Fate::Passed } else { fate };
         let now = self.now();
         let is_decoded = self.statistics.packet(packet, time, layers, fate, now);
+        if packet.is_cut() {
+            self.note_cut(packet, fate, units.as_slice().get(first..).unwrap_or_default());
+        }
         if is_decoded && !units.mark_packet(first) {
             self.statistics.note_without_flow(self.depth, told);
         }
         self.note_deadline();
         Unparsed::of(packet.link_type, layers, fate)
+    }
+
+    /// Notes headers that were not captured to their end.
+    #[cold]
+    fn note_cut(&mut self, packet: &Packet<'_>, fate: Fate, units: &[DecodedDatagram]) {
+        let stop = if let Fate::Stopped(stop) = &fate { Some(stop) } else { None };
+        let own = units.iter().filter(|unit| unit.reassembled.is_none());
+        self.statistics.cut_headers.note(packet, stop, own.map(|unit| &unit.decoded));
     }
 
     /// Counts what the capture lost here, and writes it down.

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use netsniff_packet::decode::{Layer, Layers, Stop};
 use netsniff_packet::{LinkType, Loss, Packet, Timestamp, decode};
 
+use super::cut_headers::CutHeaders;
+use super::stamps::EqualStamps;
 use crate::checksums::Verdicts;
 use crate::depth::{Depth, PacketsByDepth};
 
@@ -65,6 +67,10 @@ pub struct PacketStatistics {
     pub out_of_order: u64,
     /// The furthest that one lies back, in nanoseconds.
     pub furthest_back_nanos: i64,
+    /// Packets with the stamp of the packet before them.
+    pub equal_stamps: EqualStamps,
+    /// Packets whose headers the snap length cut.
+    pub cut_headers: CutHeaders,
     /// Packets whose stamp alone lies far ahead of those around them.
     pub ahead: u64,
     /// The furthest that one lies ahead, in nanoseconds.
@@ -167,6 +173,7 @@ impl PacketStatistics {
         self.total.add(Count { packets: 1, bytes });
         self.captured_bytes += packet.data.len() as u64;
         self.cut += u64::from(packet.is_cut());
+        self.equal_stamps.note(packet.timestamp);
         self.note_time(time, now);
         self.note_layers(layers, bytes);
     }
@@ -217,6 +224,8 @@ impl PacketStatistics {
         self.span = first.zip(last);
         self.out_of_order += other.out_of_order;
         self.furthest_back_nanos = self.furthest_back_nanos.max(other.furthest_back_nanos);
+        self.equal_stamps.merge(&other.equal_stamps);
+        self.cut_headers.merge(&other.cut_headers);
         self.ahead += other.ahead;
         self.furthest_ahead_nanos = self.furthest_ahead_nanos.max(other.furthest_ahead_nanos);
         self.losses.places += other.losses.places;

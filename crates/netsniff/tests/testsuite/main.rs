@@ -24,6 +24,7 @@ mod links;
 mod lists;
 mod losses;
 mod office_http;
+mod packet_order;
 mod printable;
 mod quality_dialogues;
 mod quality_kernel;

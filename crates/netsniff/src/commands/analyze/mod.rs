@@ -7,6 +7,7 @@ mod live;
 mod live_origin;
 mod named;
 mod origin;
+mod packet_notes;
 mod report;
 mod selection;
 mod unparsed;

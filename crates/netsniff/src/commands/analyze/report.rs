@@ -11,12 +11,13 @@ use netsniff_analysis::log::conn::{ConnState, Quality};
 use netsniff_analysis::reassembly::stream::{GapCause, HoleEndings};
 use netsniff_analysis::record::Proto;
 use netsniff_analysis::{ChecksumMode, Depth};
-use netsniff_console::number::{count, duration, exact, things};
+use netsniff_console::number::{count, exact};
 use netsniff_packet::checksum::ChecksumVerdict;
 use netsniff_packet::decode::Layer as PacketLayer;
 use netsniff_pipeline::{AnalysisOutcome, Settings};
 
 use super::origin::Origin;
+use super::packet_notes;
 use crate::summary::{
     Books, ChecksumCounts, Checksums, Count, Extracted, Flows, Holes, Layer, Part, Summary,
     TcpHealth,
@@ -222,32 +223,7 @@ impl Analysis<'_> {
         let mut notes: Vec<String> = self.pseudonyms.map(str::to_owned).into_iter().collect();
         notes.extend(self.origin.notes(self));
         let (packets, flows) = (&self.outcome.packets, &self.outcome.flows);
-        if packets.out_of_order > 0 {
-            let back = u64::try_from(packets.furthest_back_nanos).unwrap_or(0);
-            notes.push(format!(
-                "packets earlier than one read before: {}, by at most {}",
-                count(packets.out_of_order),
-                duration(back)
-            ));
-        }
-        if packets.ahead > 0 {
-            let ahead = u64::try_from(packets.furthest_ahead_nanos).unwrap_or(0);
-            notes.push(format!(
-                "packets stamped later than those around them: {}, by at most {}; they count as if \
-                 they had come with the packet before",
-                count(packets.ahead),
-                duration(ahead)
-            ));
-        }
-        let LossStatistics { places, packets: lost } = packets.losses;
-        if places > 0 {
-            notes.push(format!(
-                "the capture tells of packets lost at {}, {} in all: connections that were \
-                 alive there are touched",
-                things(places, "place"),
-                count(lost)
-            ));
-        }
+        notes.extend(packet_notes::notes(packets));
         let evicted = flows.endings().find(|(ending, _)| *ending == Ending::Evicted);
         let evicted = evicted.map_or(0, |(_, ended)| ended);
         if evicted > 0 {
