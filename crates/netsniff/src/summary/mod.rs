@@ -229,6 +229,9 @@ pub struct Flows {
     /// The most bytes of memory that they took, looked at behind every 16 packets of a worker: what was held only
     /// between is not in it.
     pub peak_bytes: u64,
+    /// The most bytes of memory that waited behind holes in streams at once, looked at behind every segment. With several
+    /// workers, their peaks added up.
+    pub peak_held_bytes: u64,
 }
 
 /// What became of the content of files.

@@ -286,6 +286,10 @@ fn flows(page: &mut Page, flows: &Flows) {
     if flows.peak > 0 {
         let (peak, memory) = (count(flows.peak), bytes(flows.peak_bytes));
         page.line(&format!("  at once: at most {peak}, in about {memory} of memory"));
+        if flows.peak_held_bytes > 0 {
+            let held = bytes(flows.peak_held_bytes);
+            page.line(&format!("  behind holes at once: at most {held} of memory"));
+        }
     }
 }
 

@@ -141,6 +141,7 @@ fn sample() -> Summary {
             failed_sessions: 1,
             peak: 40_000,
             peak_bytes: 20_000_000,
+            peak_held_bytes: 65_536,
         }),
         extracted: Some(Extracted {
             files: 1204,

@@ -158,6 +158,9 @@ pub struct FlowStatistics {
     pub peak_flows: usize,
     /// The most bytes that flows and their index took.
     pub peak_bytes: usize,
+    /// The most bytes of memory that waited behind holes of streams at once, looked at behind every segment. They are in
+    /// `peak_bytes`, too. Those of several workers add up.
+    pub peak_held_bytes: usize,
 }
 
 impl FlowStatistics {
@@ -203,6 +206,12 @@ impl FlowStatistics {
     pub(crate) fn note_peak(&mut self, flows: usize, bytes: usize) {
         self.peak_flows = self.peak_flows.max(flows);
         self.peak_bytes = self.peak_bytes.max(bytes);
+    }
+
+    /// So many bytes wait behind holes of streams.
+    #[inline]
+    pub(crate) fn note_held(&mut self, bytes: usize) {
+        self.peak_held_bytes = self.peak_held_bytes.max(bytes);
     }
 
     /// Flows begun, by protocol.
@@ -277,5 +286,6 @@ impl FlowStatistics {
         }
         self.peak_flows += other.peak_flows;
         self.peak_bytes += other.peak_bytes;
+        self.peak_held_bytes += other.peak_held_bytes;
     }
 }

@@ -78,6 +78,11 @@ impl AppContext {
         }
     }
 
+    /// Bytes of memory that wait behind holes of streams.
+    pub(super) const fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
     /// Gives back bytes that streams held.
     pub(super) const fn give_back(&mut self, held: usize) {
         self.held_bytes = self.held_bytes.saturating_sub(held);
@@ -265,6 +270,7 @@ impl FlowTracker {
         }
         let is_copy = delivery.payload.is_some_and(|it| streams.has_had(delivery.from, &it));
         streams.segment(&delivery, &mut around);
+        self.statistics.note_held(self.talking.held_bytes);
         let is_turned = streams.conversation().is_turned() && !was_turned;
         if streams.conversation().is_over() {
             flow.contradicted = true;

@@ -169,6 +169,13 @@ impl FlowTracker {
         &self.statistics
     }
 
+    /// Bytes of memory that wait behind holes of streams now: segments that came, with what the other side said
+    /// upon what is missing.
+    #[must_use]
+    pub const fn held_bytes(&self) -> usize {
+        self.talking.held_bytes()
+    }
+
     /// Notes from now on which flows begin and end.
     pub fn note_turnover(&mut self) {
         self.turnover.begin();

@@ -133,4 +133,50 @@ mod tests {
         assert!(at_once.is_tight && !grouped.is_tight);
         assert!(most > 2_000, "{most}: sessions hold something");
     }
+
+    /// One segment of a stream is missing in the capture, or comes late. What waits for it rises and falls, and
+    /// nothing is left.
+    #[test]
+    fn what_waits_behind_a_hole_is_counted_until_the_hole_ends() {
+        let mut dialogue = Dialogue::new(Setup::default());
+        dialogue.connect().say(Side::Client, b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n");
+        let body = vec![b'x'; 40_000];
+        let head = b"HTTP/1.1 200 OK\r\nContent-Length: 40000\r\n\r\n";
+        dialogue.say(Side::Server, &[&head[..], &body].concat());
+        dialogue.pause(core::time::Duration::from_secs(30)).close(Side::Client).close(Side::Server);
+        let seen = dialogue.finish().seen;
+        let large = |frame: &[u8]| frame.len() > 1_000;
+        let missing = seen.iter().position(|it| large(&it.frame)).unwrap() + 1;
+        assert!(large(&seen[missing].frame));
+        for comes_late in [false, true] {
+            let mut frames: Vec<_> = seen.iter().map(|it| (it.timestamp, &it.frame)).collect();
+            let (_, frame) = frames.remove(missing);
+            if comes_late {
+                let at = missing + 3;
+                frames.insert(at, (frames[at - 1].0, frame));
+            }
+            let mut wire = Wire::new();
+            let mut tracker = FlowTracker::new(Limits::default(), Options::default(), 1);
+            let mut held = vec![0];
+            for (time, frame) in frames {
+                wire.frame(time, frame, &mut [&mut tracker], &mut Nobody);
+                held.push(tracker.held_bytes());
+            }
+            let most = held.iter().copied().max().unwrap();
+            assert!(most > 1_000, "{held:?}");
+            assert!(!comes_late || most < 20_000, "{held:?}");
+            assert!(
+                held.windows(2).any(|pair| pair[0] > 0 && pair[1] > pair[0]),
+                "it rises: {held:?}"
+            );
+            let rise = held.iter().position(|&bytes| bytes == most).unwrap();
+            assert!(held[rise..].contains(&0) && held.last() == Some(&0), "it falls: {held:?}");
+            assert_eq!(tracker.statistics().peak_held_bytes, most);
+            let gaps: u64 = tracker.statistics().holes.gaps.iter().sum();
+            assert_eq!(
+                (gaps, tracker.statistics().holes.filled),
+                if comes_late { (0, 1) } else { (1, 0) }
+            );
+        }
+    }
 }
