@@ -74,11 +74,11 @@ pub struct Certified {
     pub confirmations: usize,
     /// All runs, also those that steered to the rate.
     pub runs: usize,
-    /// Runs that proved nothing, so that they were repeated.
+    /// All runs that missed a condition, so that they proved nothing, or nothing but the rate that they reached.
     pub repeated: Vec<Repeated>,
 }
 
-/// A run that proved nothing.
+/// A run that missed a condition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Repeated {
     /// What it was for.
@@ -91,8 +91,14 @@ pub struct Repeated {
     pub sent: u64,
     /// Packets that were captured, as far as that can be told.
     pub captured: Option<u64>,
-    /// Why it proved nothing.
+    /// The conditions that it missed.
     pub faults: Vec<Fault>,
+    /// Whether it counts for the rate that it reached, as one that steers may; else it counts for nothing.
+    #[serde(default)]
+    pub counts_at_reached: bool,
+    /// What the tool or the generator said that could not be run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 impl Certified {
@@ -103,14 +109,17 @@ impl Certified {
         let sent = proof.iter().map(|step| step.trial.sent).sum();
         // Lossless trials have it.
         let captured = proof.iter().filter_map(|step| step.trial.counted.captured).sum();
-        let repeated = cell.steps.iter().filter(|step| !step.is_proof()).map(|step| Repeated {
-            purpose: step.purpose,
-            asked: step.trial.load.rate,
-            reached: step.trial.reached,
-            sent: step.trial.sent,
-            captured: step.trial.counted.captured,
-            faults: step.trial.faults.clone(),
-        });
+        let repeated =
+            cell.steps.iter().filter(|step| !step.trial.is_valid()).map(|step| Repeated {
+                purpose: step.purpose,
+                asked: step.trial.load.rate,
+                reached: step.trial.reached,
+                sent: step.trial.sent,
+                captured: step.trial.counted.captured,
+                faults: step.trial.faults.clone(),
+                counts_at_reached: step.is_proof(),
+                failure: step.trial.failure.clone(),
+            });
         Self {
             size: cell.size,
             found: cell.found,

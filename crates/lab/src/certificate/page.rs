@@ -195,6 +195,8 @@ mod tests {
                     sent: 77,
                     captured: None,
                     faults: vec![Fault::Wire],
+                    counts_at_reached: false,
+                    failure: Some("what the tool said".to_owned()),
                 }],
                 ..Certified::unavailable(64, "")
             },
@@ -233,6 +235,7 @@ mod tests {
         assert_eq!(envelope(&page).as_ref(), Ok(&certificate));
         assert_eq!(verified(&page), Ok(Wording::AsSigned));
         for text in [
+            "what the tool said",
             "<td class=\"number\">412,346</td><td>highest found</td>",
             "<td class=\"number\">81,274</td><td>at least</td>",
             "<td class=\"number\">12,370,368</td><td class=\"number\">12,370,368</td>",

@@ -2,8 +2,10 @@
 
 use super::{Certified, Repeated, Statement};
 use crate::report::number::{exact, whole};
+use crate::report::sections::{NOTE_ON_FAULTS, counts_for};
 use crate::report::{Axis, Bars, Chart, Part, Plot, Section, Table, Value};
-use crate::search::{HighestRate, Purpose};
+use crate::search::HighestRate;
+use crate::trial::reasons;
 
 /// Bars at most: more cannot be told apart.
 const MOST_BARS: usize = 42;
@@ -27,7 +29,7 @@ pub(super) fn of(statement: &Statement) -> Vec<Section> {
         sections.push(Section { title, parts: vec![Part::Table(table)] });
     }
     let part = repeated(&statement.sizes);
-    sections.push(Section { title: "Runs that proved nothing".to_owned(), parts: vec![part] });
+    sections.push(Section { title: "Runs that missed a condition".to_owned(), parts: vec![part] });
     sections
 }
 
@@ -110,20 +112,15 @@ fn why(certified: &Certified) -> String {
 
 fn repeated(sizes: &[Certified]) -> Part {
     let row = |(size, run): (u32, &Repeated)| {
-        let faults: Vec<_> = run.faults.iter().map(|fault| fault.words()).collect();
-        let purpose = match run.purpose {
-            Purpose::Top => "full speed",
-            Purpose::Steer => "steering",
-            Purpose::Confirm => "confirming",
-        };
         vec![
             exact(size.into()),
-            purpose.to_owned(),
+            run.purpose.words().to_owned(),
             run.asked.map_or("full speed".to_owned(), whole),
             run.reached.map_or("-".to_owned(), whole),
             exact(run.sent),
             run.captured.map_or("-".to_owned(), exact),
-            faults.join(", "),
+            reasons(&run.faults, run.failure.as_deref()),
+            counts_for(run.counts_at_reached).to_owned(),
         ]
     };
     let runs = sizes.iter().flat_map(|size| size.repeated.iter().map(|run| (size.size, run)));
@@ -138,8 +135,8 @@ fn repeated(sizes: &[Certified]) -> Part {
         ("reached", true),
         ("sent", true),
         ("captured", true),
-        ("why it proved nothing", false),
+        ("missed", false),
+        ("counts for", false),
     ];
-    let note = "They were repeated, and count for nothing, whatever was lost in them.";
-    Part::Table(columns(&names, rows, Some(note)))
+    Part::Table(columns(&names, rows, Some(NOTE_ON_FAULTS)))
 }

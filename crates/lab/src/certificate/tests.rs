@@ -68,11 +68,17 @@ fn only_the_runs_that_confirm_are_counted() {
     assert_eq!((certified.sent, certified.captured, certified.confirmations), (10_000, 10_000, 2));
     assert_eq!((certified.loss_below, certified.confidence), (Some(3e-4), 0.95));
     assert_eq!((certified.rate(), certified.runs), (Some(500.0), 9));
-    // A run that steers may be off its rate.
-    let repeated: Vec<_> =
-        certified.repeated.iter().map(|run| (run.purpose, run.sent, &run.faults[..])).collect();
-    let expected =
-        [(Purpose::Steer, 1000, &[Fault::Wire][..]), (Purpose::Confirm, 7000, &[Fault::Slips][..])];
+    // A run that steers may be off its rate: it is told, too.
+    let repeated: Vec<_> = certified
+        .repeated
+        .iter()
+        .map(|run| (run.sent, &run.faults[..], run.counts_at_reached))
+        .collect();
+    let expected = [
+        (1000, &[Fault::Slips][..], true),
+        (1000, &[Fault::Wire], false),
+        (7000, &[Fault::Slips], false),
+    ];
     assert_eq!(repeated, expected);
 }
 

@@ -44,9 +44,7 @@ pub(super) fn came(trial: &Trial) -> String {
     if trial.is_valid() {
         return lost;
     }
-    let faults: Vec<_> = trial.faults.iter().map(|fault| fault.words()).collect();
-    let failure = trial.failure.as_ref().map_or_else(String::new, |why| format!(": {why}"));
-    format!("{lost}; {}{failure}", faults.join(", "))
+    format!("{lost}; {}", trial.reasons())
 }
 
 fn lost(trial: &Trial) -> String {

@@ -84,7 +84,13 @@ fn put_table(page: &mut String, table: &Table) {
 
 fn put_plot(page: &mut String, plot: &Plot) {
     let title = escape(&plot.title);
-    let note = plot.note().map_or_else(String::new, |note| format!("<br>{}", escape(&note)));
+    let note = plot.note().map_or_else(String::new, |note| escape(&note));
+    if plot.is_empty() {
+        // A String takes everything.
+        let _ = writeln!(page, "<p><strong>{title}.</strong> {note}</p>");
+        return;
+    }
+    let note = if note.is_empty() { note } else { format!("<br>{note}") };
     // A String takes everything.
     let _ = writeln!(
         page,

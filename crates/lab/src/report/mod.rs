@@ -70,8 +70,8 @@ impl Report {
     pub fn pictures(&self) -> Vec<(String, String)> {
         let parts = self.sections.iter().flat_map(|section| &section.parts);
         let plots = parts.filter_map(|part| match part {
-            Part::Plot(plot) => Some(plot),
-            Part::Text(_) | Part::Code(_) | Part::Table(_) => None,
+            Part::Plot(plot) if !plot.is_empty() => Some(plot),
+            Part::Plot(_) | Part::Text(_) | Part::Code(_) | Part::Table(_) => None,
         });
         let mut names = BTreeMap::new();
         let mut pictures = Vec::new();

@@ -49,6 +49,18 @@ pub enum Purpose {
     Confirm,
 }
 
+impl Purpose {
+    /// The word for it in reports.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Top => "full speed",
+            Self::Steer => "steering",
+            Self::Confirm => "confirming",
+        }
+    }
+}
+
 /// What came of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunOutcome {

@@ -102,8 +102,15 @@ impl Limit {
         }
     }
 
-    /// What most of some trials are limited by; `None` where none is by anything.
+    /// What most of some trials are limited by; `None` where none is by anything, and where most of those that prove
+    /// something lost nothing: what disturbed the others is no limit.
     pub fn usual<'a>(trials: impl Iterator<Item = &'a Trial> + Clone) -> Option<Self> {
+        let valid = trials.clone().filter(|trial| trial.is_valid());
+        let losses: Vec<_> = valid.filter_map(Trial::loss).collect();
+        let without = losses.iter().filter(|loss| **loss == 0.0).count();
+        if without * 2 > losses.len() {
+            return None;
+        }
         let limits = || trials.clone().filter_map(|trial| trial.limit);
         let number = |limit: &Self| limits().filter(|other| other == limit).count();
         limits().max_by_key(number)
@@ -194,5 +201,12 @@ mod tests {
         assert_eq!(Limit::usual(trials.iter()), ring);
         assert_eq!(Limit::usual(trials[..1].iter()), tool);
         assert_eq!(Limit::usual(trials[1..2].iter()), None);
+        // One of three was disturbed.
+        let counted = |captured| Counted { captured: Some(captured), ..Counted::default() };
+        let run = |captured, limit| Trial { sent: 10, counted: counted(captured), ..of(limit) };
+        let [lossless, lossy] = [run(10, None), run(9, ring)];
+        let usual = |trials: [&Trial; 3]| Limit::usual(trials.into_iter());
+        assert_eq!(usual([&lossless, &lossy, &lossless]), None);
+        assert_eq!(usual([&lossy, &lossy, &lossless]), ring);
     }
 }

@@ -245,6 +245,12 @@ impl Trial {
         self.faults.is_empty()
     }
 
+    /// Why it proves nothing, in words; empty where it proves something.
+    #[must_use]
+    pub fn reasons(&self) -> String {
+        reasons(&self.faults, self.failure.as_deref())
+    }
+
     /// Whether to repeat it proves no more: it proves something, or its tool does not begin, which it will not the next time,
     /// either.
     #[must_use]
@@ -257,6 +263,14 @@ impl Trial {
     pub fn is_true_at_reached(&self) -> bool {
         self.faults.iter().all(|fault| matches!(fault, Fault::Slips | Fault::Rate))
     }
+}
+
+/// Faults in words, with what a tool or the generator said that could not be run.
+#[must_use]
+pub fn reasons(faults: &[Fault], failure: Option<&str>) -> String {
+    let faults: Vec<_> = faults.iter().map(|fault| fault.words()).collect();
+    let failure = failure.map_or_else(String::new, |why| format!(": {why}"));
+    faults.join(", ") + &failure
 }
 
 /// Counters around a run.

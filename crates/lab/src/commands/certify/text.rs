@@ -9,7 +9,7 @@ use crate::certificate::facts::Configuration;
 use crate::certificate::recheck::Checked;
 use crate::certificate::{Certified, RateVerdict, Statement};
 use crate::search::HighestRate;
-use crate::trial::Trial;
+use crate::trial::{Trial, reasons};
 
 /// A number of searches.
 pub(super) fn searches(number: usize) -> String {
@@ -105,9 +105,10 @@ fn certified(certified: &Certified) -> String {
         }
     };
     for run in &certified.repeated {
-        let faults: Vec<_> = run.faults.iter().map(|fault| fault.words()).collect();
         let asked = run.asked.map_or("full speed".to_owned(), |rate| whole(rate) + " frames/s");
-        text += &format!("       repeated, at {asked}: {}\n", faults.join(", "));
+        let why = reasons(&run.faults, run.failure.as_deref());
+        let of = if run.counts_at_reached { "only the rate reached" } else { "nothing" };
+        text += &format!("       proved {of}, at {asked}: {why}\n");
     }
     text
 }
@@ -129,6 +130,13 @@ pub(super) fn trial(trial: &Trial) -> String {
         text += &format!("; the ring holds {:.0} % of them", (share * 100.0).min(100.0));
     }
     text
+}
+
+/// The runs of a check that proved nothing, a line for each.
+pub(super) fn proved_nothing(checked: &Checked) -> Vec<String> {
+    let runs = checked.trials.iter().filter(|trial| !trial.is_valid());
+    runs.map(|run| format!("{} bytes, a run that proved nothing: {}", checked.size, trial(run)))
+        .collect()
 }
 
 /// What the check of a size came to, in a sentence.

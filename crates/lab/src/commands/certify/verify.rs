@@ -237,6 +237,9 @@ fn words(found: &VerifyReport) -> String {
             line(&difference.words())
         );
     }
+    for run in found.check.iter().flatten().flat_map(text::proved_nothing) {
+        text += &format!("{}\n", line(&run));
+    }
     for checked in found.check.iter().flatten().filter(|it| it.verdict == RateVerdict::Holds) {
         text += &format!("{}\n", text::checked(checked));
     }

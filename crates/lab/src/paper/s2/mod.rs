@@ -464,7 +464,8 @@ mod tests {
     #[test]
     fn a_small_memory_is_to_be_named() {
         let of = |memory, limit| {
-            let mut run = at("record", 1e5, 0.0, (0.5, 10));
+            let loss = if limit == None { 0.0 } else { 0.1 };
+            let mut run = at("record", 1e5, loss, (0.5, 10));
             run.point.host = vec![crate::paper::setting("memory", memory)];
             run.trial.limit = limit;
             run

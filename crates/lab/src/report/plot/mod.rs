@@ -8,6 +8,7 @@ mod heat;
 mod intervals;
 mod letters;
 mod palette;
+mod said;
 mod waterfall;
 
 use plotters::backend::SVGBackend;
@@ -31,6 +32,10 @@ pub struct Plot {
     pub chart: Chart,
     /// What is not drawn though it was measured: why, and how many.
     pub left_out: Vec<(String, usize)>,
+    /// What the names of all curves or bars have in common, which stands in no name.
+    common: Vec<String>,
+    /// Names of curves that are 0 at every point.
+    flat: Vec<String>,
 }
 
 /// The kind of chart, with its values.
@@ -236,10 +241,19 @@ impl Value {
 }
 
 impl Plot {
-    /// One of which everything is drawn.
+    /// One of which everything is drawn, but for curves that are 0 everywhere: its note says that.
     #[must_use]
-    pub fn new(title: impl Into<String>, caption: impl Into<String>, chart: Chart) -> Self {
-        Self { title: title.into(), caption: caption.into(), chart, left_out: Vec::new() }
+    pub fn new(title: impl Into<String>, caption: impl Into<String>, mut chart: Chart) -> Self {
+        let mut flat = chart.take_flat();
+        let common = chart.take_common(&mut flat);
+        let (title, caption) = (title.into(), caption.into());
+        Self { title, caption, chart, left_out: Vec::new(), common, flat }
+    }
+
+    /// Whether there is nothing to draw: then the note says all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.chart.is_empty()
     }
 
     /// It without so many, which are not drawn for a reason.
@@ -251,7 +265,8 @@ impl Plot {
         self
     }
 
-    /// What is not drawn, counted; `None` where everything is.
+    /// What no picture shows: words that all names have, curves that are 0 everywhere, and what is not drawn, counted.
+    /// `None` where there is nothing of that.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         let unplaced = match &self.chart {
@@ -266,7 +281,15 @@ impl Plot {
             .filter(|(_, number)| *number > 0)
             .map(|(why, number)| format!("{why} ({})", exact(number as u64)))
             .collect();
-        (!words.is_empty()).then(|| format!("Not drawn: {}.", words.join("; ")))
+        let nothing = (self.is_empty() && self.flat.is_empty())
+            .then(|| "There is no picture, since no value is known.".to_owned());
+        let common = (!self.common.is_empty())
+            .then(|| format!("Common to all: {}.", self.common.join(", ")));
+        let flat =
+            (!self.flat.is_empty()).then(|| format!("0 at every point: {}.", self.flat.join("; ")));
+        let without = (!words.is_empty()).then(|| format!("Not drawn: {}.", words.join("; ")));
+        let all: Vec<_> = nothing.into_iter().chain(common).chain(flat).chain(without).collect();
+        (!all.is_empty()).then(|| all.join(" "))
     }
 
     /// It for a page that has its title and its note beside it, in the colours of a light or of a dark one.

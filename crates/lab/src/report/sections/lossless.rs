@@ -1,9 +1,10 @@
 //! The highest rates without loss.
 
+use super::unproven::unproven;
 use crate::report::number::{exact, whole};
 use crate::report::{Axis, Bars, Chart, Dot, Part, Plot, Section, Series, Table, Value};
+use crate::search::HighestRate;
 use crate::search::lossless::{Cell, Step};
-use crate::search::{HighestRate, Purpose};
 use crate::trial::Limit;
 
 /// Bars in one plot: more are lines.
@@ -24,7 +25,12 @@ pub fn lossless(cells: &[Cell]) -> Vec<Section> {
         title: "Every run".to_owned(),
         parts: tools.iter().map(|tool| Part::Plot(every(cells, tool))).collect(),
     };
-    vec![rates, runs]
+    let steps = cells.iter().flat_map(|cell| cell.steps.iter().map(move |step| (cell, step)));
+    let named = steps.map(|(cell, step)| {
+        let what = format!("{}, {} bytes, {}", cell.tool, cell.size, step.purpose.words());
+        (what, &step.trial, step.is_proof())
+    });
+    [rates, runs].into_iter().chain(unproven(named)).collect()
 }
 
 const fn rate_of(found: HighestRate) -> Option<f64> {
@@ -138,10 +144,7 @@ fn table(cells: &[Cell]) -> Table {
 }
 
 fn every(cells: &[Cell], tool: &str) -> Plot {
-    let proves = |step: &&Step| {
-        step.trial.is_valid()
-            || (step.purpose != Purpose::Confirm && step.trial.is_true_at_reached())
-    };
+    let proves = |step: &&Step| step.is_proof();
     let of = |cell: &Cell| {
         let unknown = |value: Option<f64>| value.unwrap_or(f64::NAN);
         let dots = cell.steps.iter().filter(proves).map(|step| Dot {

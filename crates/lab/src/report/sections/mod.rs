@@ -5,12 +5,14 @@ mod lossless;
 mod paper;
 mod predictions;
 mod sweep;
+mod unproven;
 
 pub use self::damage::damage;
 pub use self::lossless::lossless;
 pub use self::paper::{paper, scorecard};
 pub use self::predictions::predictions;
 pub use self::sweep::sweep;
+pub(crate) use self::unproven::{NOTE_ON_FAULTS, counts_for};
 
 use super::Stage;
 use super::{Chart, Part, Plot, Waterfall, number};

@@ -3,6 +3,7 @@
 mod options;
 mod order;
 
+use super::unproven::unproven;
 use super::{percent, waterfall, whole};
 use crate::paper::Quantity;
 use crate::report::plot::tick;
@@ -46,17 +47,8 @@ pub fn sweep(runs: &[Run]) -> Vec<Section> {
     let table =
         Section { title: "Every combination".to_owned(), parts: vec![Part::Table(table(&groups))] };
     let order = order::order(runs, &groups);
-    std::iter::once(lost).chain(order).chain([table]).chain(failed(runs)).collect()
-}
-
-/// What could not be run, and why.
-fn failed(runs: &[Run]) -> Option<Section> {
-    let row = |run: &Run| Some(vec![name(&run.point), run.trial.failure.clone()?]);
-    let rows: Vec<_> = runs.iter().filter_map(row).collect();
-    let columns = ["tool and options", "why"].map(|name| (name.to_owned(), false));
-    let table = Table { columns: columns.to_vec(), rows, note: None };
-    (!table.rows.is_empty())
-        .then(|| Section { title: "What failed".to_owned(), parts: vec![Part::Table(table)] })
+    let without = unproven(runs.iter().map(|run| (name(&run.point), &run.trial, false)));
+    std::iter::once(lost).chain(order).chain([table]).chain(without).collect()
 }
 
 /// What a curve is of.
