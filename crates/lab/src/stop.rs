@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Whether to go on.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Stop<'a> {
     signal: &'a Arc<AtomicBool>,
     end: Option<Instant>,
@@ -37,6 +37,19 @@ impl<'a> Stop<'a> {
     #[must_use]
     pub fn new(signal: &'a Arc<AtomicBool>, budget: Option<Duration>) -> Self {
         Self { signal, end: budget.and_then(|budget| Instant::now().checked_add(budget)) }
+    }
+
+    /// What ends after so long at the latest, and whenever this one does.
+    #[must_use]
+    pub fn within(&self, time: Duration) -> Self {
+        let end = Instant::now().checked_add(time);
+        Self { signal: self.signal, end: self.end.into_iter().chain(end).min() }
+    }
+
+    /// The time that is left; `None` where there is no budget.
+    #[must_use]
+    pub fn left(&self) -> Option<Duration> {
+        self.end.map(|end| end.saturating_duration_since(Instant::now()))
     }
 
     /// What is set by the signal, for what ends by itself then.

@@ -1,6 +1,6 @@
 //! What is drawn of runs.
 
-use crate::search::sweep::Run;
+use crate::search::sweep::{Run, number};
 use crate::testbed::{CAPTURE_CPU, Layout};
 use crate::trial::Trial;
 
@@ -46,9 +46,7 @@ impl Across {
             Self::Rate => run.trial.reached,
             Self::Size => Some(run.point.load.size.into()),
             Self::Time => Some(run.point.load.time.as_secs_f64()),
-            Self::Option(name) | Self::Bytes(name) => {
-                Self::number(super::results::option(run, name)?)
-            }
+            Self::Option(name) | Self::Bytes(name) => number(super::results::option(run, name)?),
             Self::Stall => {
                 let host = &run.point.host;
                 let layout = Layout::default().with(host).ok()?;
@@ -56,19 +54,6 @@ impl Across {
                 Some(stall.map_or(0.0, |stall| stall.length.as_secs_f64() * 1e3))
             }
         }
-    }
-
-    /// A number, or a size as `64M` or `32K`, in bytes.
-    pub(crate) fn number(text: &str) -> Option<f64> {
-        let digits = text.trim_end_matches(char::is_alphabetic);
-        let unit = match &text[digits.len()..] {
-            "" => 1.0,
-            "K" => 1024.0,
-            "M" => 1_048_576.0,
-            "G" => 1_073_741_824.0,
-            _ => return None,
-        };
-        digits.parse::<f64>().ok().map(|value| value * unit)
     }
 
     /// It with its unit.
@@ -198,14 +183,6 @@ mod tests {
     use crate::host::machine::Busy;
     use crate::packet_order::PacketOrder;
     use crate::tools::Counted;
-
-    #[test]
-    fn sizes_are_numbers() {
-        for (text, value) in [("32K", Some(32768.0)), ("9", Some(9.0)), ("1M", Some(1_048_576.0))] {
-            assert_eq!(Across::number(text), value);
-        }
-        assert_eq!((Across::number("poll"), Across::number("")), (None, None));
-    }
 
     #[test]
     fn quantities_are_of_their_own_unit() {

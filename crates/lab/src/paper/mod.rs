@@ -3,6 +3,7 @@
 //!
 //! Everything here is pure: from what the sender reaches to what is to be run, and from runs to scores.
 
+mod coverage;
 mod figure;
 mod results;
 mod s0;
@@ -17,8 +18,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::coverage::Coverage;
 pub use self::figure::{Across, Figure, Quantity};
-pub use self::results::{Results, Selection};
+pub use self::results::{Asked, Results, Selection};
 pub use self::score::{ClaimVerdict, Score};
 use crate::load::FCS_LEN;
 use crate::search::Goal;
@@ -203,7 +205,7 @@ mod tests {
 
     /// Two rings that are one and the same in truth, since a ring has two blocks at least.
     fn rings_alike(points: &[crate::search::sweep::Point]) -> Option<(String, String)> {
-        let bytes = |text: &str| Across::number(text).unwrap() as u64;
+        let bytes = |text: &str| crate::search::sweep::number(text).unwrap() as u64;
         let mut blocks = std::collections::BTreeMap::new();
         for point in points {
             let of = |name: &str| {

@@ -1,9 +1,12 @@
 //! What was run, and questions to it.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::Quantity;
+use super::coverage::{Coverage, missing};
+use super::score::Seen;
+use super::{Quantity, Score};
 use crate::search::lossless::Cell;
 use crate::search::median::median;
 use crate::search::sweep::Run;
@@ -16,20 +19,59 @@ pub struct Results {
     pub runs: BTreeMap<String, Vec<Run>>,
     /// What each search found, by its name.
     pub cells: BTreeMap<String, Vec<Cell>>,
+    /// How much was measured of each experiment, by its name.
+    pub coverage: BTreeMap<String, Coverage>,
+    /// The experiments that were asked for.
+    pub asked: Asked,
 }
+
+/// The names of experiments that were asked for, noted as they are, so that no claim has to say by itself what it rests on.
+#[derive(Clone, Debug, Default)]
+pub struct Asked(RefCell<BTreeSet<String>>);
 
 impl Results {
     /// The runs of an experiment that prove something.
     #[must_use]
     pub fn of(&self, experiment: &str) -> Selection<'_> {
-        let runs = self.runs.get(experiment).into_iter().flatten();
+        let runs = self.all(experiment).iter();
         Selection(runs.filter(|run| run.trial.is_valid()).collect())
+    }
+
+    /// All runs of an experiment, also those that prove nothing.
+    #[must_use]
+    pub fn all(&self, experiment: &str) -> &[Run] {
+        self.ask(experiment);
+        self.runs.get(experiment).map_or(&[], Vec::as_slice)
     }
 
     /// What an experiment's searches found.
     #[must_use]
     pub fn cells(&self, experiment: &str) -> &[Cell] {
+        self.ask(experiment);
         self.cells.get(experiment).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl Results {
+    fn ask(&self, experiment: &str) {
+        let mut asked = self.asked.0.borrow_mut();
+        if !asked.contains(experiment) {
+            asked.insert(experiment.to_owned());
+        }
+    }
+
+    /// Judges a claim, and notes of which experiments what was seen is, and what is missing of them.
+    pub(super) fn score(
+        &self,
+        claim: &'static str,
+        source: &'static str,
+        see: impl FnOnce(&Self) -> Seen,
+    ) -> Score {
+        self.asked.0.take();
+        let score = Score::of(claim, source, see(self));
+        let asked = self.asked.0.take();
+        let missing: Vec<_> = asked.iter().filter_map(|name| missing(self, name)).collect();
+        Score { coarse: (!missing.is_empty()).then(|| missing.join("; ")), ..score }
     }
 }
 
@@ -238,7 +280,7 @@ pub(super) mod tests {
         let mut wrong = at(1e3, 0.0);
         wrong.trial.faults.push(Fault::Wire);
         let runs = vec![at(1e3, 0.1), wrong, at(2e3, 0.2)];
-        let results = Results { runs: [("x".to_owned(), runs)].into(), cells: BTreeMap::default() };
+        let results = Results { runs: [("x".to_owned(), runs)].into(), ..Results::default() };
         let all = results.of("x");
         assert_eq!((all.runs().count(), results.of("y").runs().count()), (2, 0));
         assert_eq!(all.set("ring", "2M").runs().count(), 2);
@@ -251,5 +293,30 @@ pub(super) mod tests {
         let results =
             Results { runs: [("x".to_owned(), vec![held, at(1e3, 0.0)])].into(), ..results };
         assert_eq!(results.of("x").steady().runs().count(), 1);
+    }
+
+    #[test]
+    fn a_claim_that_rests_on_few_points_says_so() {
+        let coverage = |measured| Coverage { measured, planned: 24 };
+        let results = |measured| Results {
+            runs: [("x".to_owned(), vec![at(1e3, 0.0), at(2e3, 0.0), at(8e3, 0.5)])].into(),
+            coverage: [("x".to_owned(), coverage(measured)), ("y".to_owned(), coverage(0))].into(),
+            ..Results::default()
+        };
+        let score = |measured| {
+            results(measured).score("claim", "S9", |results| {
+                Some((Some(true), results.of("x").knee(0.001)?.words()))
+            })
+        };
+        let coarse = score(3);
+        assert_eq!(coarse.verdict, crate::paper::ClaimVerdict::Holds);
+        let words = "3 of 24 points of x, nothing between 2.0 k/s and 8.0 k/s";
+        assert_eq!(
+            coarse.coarse.as_deref(),
+            Some(words),
+            "of what it did not ask for it says nothing"
+        );
+        assert_eq!(coarse.verdict_words(), "holds, coarsely");
+        assert_eq!((score(24).coarse.clone(), score(24).verdict_words().as_str()), (None, "holds"));
     }
 }

@@ -110,31 +110,21 @@ fn judge(results: &Results, scale: &Scale) -> Vec<Score> {
         Some((live.is_over(&wanted), seen))
     };
     vec![
-        Score::of(
+        results.score(
             "A buffer of 512 kB instead of 32 kB raises the rate without loss for 1 host",
-            "S0; B1, B10",
-            raised(results, "1", "4.2 times"),
-        ),
-        Score::of(
+            "S0; B1, B10", |results| raised(results, "1", "4.2 times")),
+        results.score(
             "A buffer of 512 kB instead of 32 kB raises the rate without loss for 30 hosts",
-            "S0; B1, B10",
-            raised(results, "30", "3.3 times"),
-        ),
-        Score::of(
+            "S0; B1, B10", |results| raised(results, "30", "3.3 times")),
+        results.score(
             "30 hosts have a lower threshold than 1 with the larger buffer",
-            "S0; B10",
-            hosts(),
-        ),
-        Score::of(
+            "S0; B10", |_| hosts()),
+        results.score(
             "More buffer than 512 kB raises the threshold further where the mean rate can be worked off",
-            "S0; B8, C19",
-            still(),
-        ),
-        Score::of(
+            "S0; B8, C19", |_| still()),
+        results.score(
             "Live analysis should reach the rate of analysing a file (0.9 of it or more)",
-            "S0; B11, C22",
-            live(),
-        ),
+            "S0; B11, C22", |_| live()),
     ]
 }
 

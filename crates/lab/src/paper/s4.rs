@@ -145,27 +145,19 @@ fn smaller_hurts(results: &Results) -> Seen {
 
 fn judge(results: &Results, _: &Scale) -> Vec<Score> {
     vec![
-        Score::of(
+        results.score(
             "A ring shared with the kernel improves the rate without loss over the socket's buffer at all sizes (in the \
              paper, PF_RING over libpcap: 17, 3, 58, 20, 19, 11 %; mean 21.47)",
-            "S4 tables 3, 4; F9, F10, D7, D8",
-            improves(results, SOCKET, BLOCKS),
-        ),
-        Score::of(
+            "S4 tables 3, 4; F9, F10, D7, D8", |results| improves(results, SOCKET, BLOCKS)),
+        results.score(
             "A way that does not pass the kernel's stack improves it further at all sizes",
-            "S4; D6, D7",
-            improves(results, BLOCKS, XDP),
-        ),
-        Score::of(
+            "S4; D6, D7", |results| improves(results, BLOCKS, XDP)),
+        results.score(
             "Waiting actively improves it at all sizes where the processor is shared with the kernel (our question)",
-            "S4; D14, D16",
-            improves(results, BLOCKS, BUSY),
-        ),
-        Score::of(
+            "S4; D14, D16", |results| improves(results, BLOCKS, BUSY)),
+        results.score(
             "Smaller packets hurt more: fewer bits a second",
-            "S4; F16",
-            smaller_hurts(results),
-        ),
+            "S4; F16", smaller_hurts),
     ]
 }
 

@@ -37,6 +37,9 @@ pub struct Score {
     pub seen: String,
     /// Whether the results agree with the claim.
     pub verdict: ClaimVerdict,
+    /// What is missing of the experiments that it rests on, where something is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coarse: Option<String>,
 }
 
 /// What was seen of a claim, in words, and whether it holds; `None` where what was seen does not tell. `None` altogether
@@ -53,7 +56,24 @@ impl Score {
             Some(false) => ClaimVerdict::Fails,
             None => ClaimVerdict::Unavailable,
         };
-        Self { claim, source, seen, verdict }
+        Self { claim, source, seen, verdict, coarse: None }
+    }
+
+    /// The verdict in words, and whether it rests on a part of the points.
+    #[must_use]
+    pub fn verdict_words(&self) -> String {
+        let is_told = self.verdict != ClaimVerdict::Unavailable;
+        let coarsely = if is_told && self.coarse.is_some() { ", coarsely" } else { "" };
+        format!("{}{coarsely}", self.verdict.words())
+    }
+
+    /// What was seen, and what is missing of the experiments.
+    #[must_use]
+    pub fn seen_words(&self) -> String {
+        match &self.coarse {
+            Some(missing) => format!("{} (coarse: {missing})", self.seen),
+            None => self.seen.clone(),
+        }
     }
 }
 

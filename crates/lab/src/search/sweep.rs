@@ -171,6 +171,26 @@ impl Plan<'_> {
     }
 }
 
+/// The options of a point that have numbers or sizes as values.
+pub fn numbers(point: &Point) -> impl Iterator<Item = (&str, f64)> {
+    let all = [&point.settings, &point.load.options, &point.host].into_iter().flatten();
+    all.filter_map(|it| Some((it.name.as_str(), number(&it.value)?)))
+}
+
+/// A number, or a size as `64M` or `32K`, in bytes.
+#[must_use]
+pub fn number(text: &str) -> Option<f64> {
+    let digits = text.trim_end_matches(char::is_alphabetic);
+    let unit = match &text[digits.len()..] {
+        "" => 1.0,
+        "K" => 1024.0,
+        "M" => 1_048_576.0,
+        "G" => 1_073_741_824.0,
+        _ => return None,
+    };
+    digits.parse::<f64>().ok().map(|value| value * unit)
+}
+
 /// How long points take, where nothing is repeated.
 #[must_use]
 pub fn duration(points: &[Point]) -> Duration {
@@ -239,6 +259,14 @@ mod tests {
 
     fn axis(name: &str, values: [&str; 2]) -> Axis {
         Axis { name: name.to_owned(), values: values.map(str::to_owned).to_vec() }
+    }
+
+    #[test]
+    fn sizes_are_numbers() {
+        for (text, value) in [("32K", Some(32768.0)), ("9", Some(9.0)), ("1M", Some(1_048_576.0))] {
+            assert_eq!(number(text), value);
+        }
+        assert_eq!((number("poll"), number("")), (None, None));
     }
 
     #[test]

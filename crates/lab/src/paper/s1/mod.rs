@@ -357,45 +357,37 @@ fn adaptive(results: &Results) -> Seen {
 
 fn judge(results: &Results, _: &Scale) -> Vec<Score> {
     let [naive, ours] = paradox::judge(results);
-    let minor = waits(results, "none")
-        .map(|(poll, busy, seen)| (Some((-POINTS..0.1).contains(&(poll - busy))), seen));
-    let harmful =
-        waits(results, "rps").map(|(poll, busy, seen)| (Some(busy > poll + POINTS), seen));
+    let minor = |results: &Results| {
+        let (poll, busy, seen) = waits(results, "none")?;
+        Some((Some((-POINTS..0.1).contains(&(poll - busy))), seen))
+    };
+    let harmful = |results: &Results| {
+        let (poll, busy, seen) = waits(results, "rps")?;
+        Some((Some(busy > poll + POINTS), seen))
+    };
     vec![
-        Score::of(
+        results.score(
             "Loss rises with the load of the application for 256 and 512 bytes",
-            "S1 fig. 10; D11",
-            grows(results),
-        ),
+            "S1 fig. 10; D11", grows),
         naive,
         ours,
-        Score::of(
+        results.score(
             "In overload loss tends to 1 - N/rate, whatever the buffer, once that holds a small part of the run",
-            "S1 4.2; D2, D3, X5b",
-            rings(results),
-        ),
-        Score::of("A run that a buffer holds much of misleads", "S1 4.2; D4", short_runs(results)),
-        Score::of(
+            "S1 4.2; D2, D3, X5b", rings),
+        results.score("A run that a buffer holds much of misleads", "S1 4.2; D4", short_runs),
+        results.score(
             "Bursts above the service rate are lost by small buffers, and not by one that holds them",
-            "S1 4.2; D5, X5a",
-            bursts(results),
-        ),
-        Score::of("Excessively large buffers harm", "S1 4.2; D2, X5c", huge(results)),
-        Score::of(
+            "S1 4.2; D5, X5a", bursts),
+        results.score("Excessively large buffers harm", "S1 4.2; D2, X5c", huge),
+        results.score(
             "Waiting actively brings less than 10 points where the capture has a processor for itself, and does no harm there",
-            "S1 4.3; D14",
-            minor,
-        ),
-        Score::of(
+            "S1 4.3; D14", minor),
+        results.score(
             "Waiting actively loses more where kernel and capture share a processor",
-            "S1 4.3; D14, D16",
-            harmful,
-        ),
-        Score::of(
+            "S1 4.3; D14, D16", harmful),
+        results.score(
             "Waiting adaptively loses no more than 3 points more than the better of the others at any load (our claim)",
-            "D15, N14",
-            adaptive(results),
-        ),
+            "D15, N14", adaptive),
     ]
 }
 

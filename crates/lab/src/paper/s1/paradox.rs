@@ -139,15 +139,15 @@ fn paradox(results: &Results, experiment: &str) -> Seen {
 }
 
 pub(super) fn judge(results: &Results) -> [Score; 2] {
-    let ours =
-        paradox(results, OURS).map(|(is_there, seen)| (is_there.map(|is_there| !is_there), seen));
+    let ours = |results: &Results| {
+        let (is_there, seen) = paradox(results, OURS)?;
+        Some((is_there.map(|is_there| !is_there), seen))
+    };
     [
-        Score::of(
+        results.score(
             "At 64 bytes more load gives less loss, since a fast application polls for nearly every packet (naive mode)",
-            "S1 fig. 11; D12",
-            paradox(results, NAIVE),
-        ),
-        Score::of("Netsniff's own way does not have that paradox (our claim)", "D12, D15", ours),
+            "S1 fig. 11; D12", |results| paradox(results, NAIVE)),
+        results.score("Netsniff's own way does not have that paradox (our claim)", "D12, D15", ours),
     ]
 }
 

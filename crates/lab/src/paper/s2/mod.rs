@@ -309,7 +309,7 @@ fn named(results: &Results) -> Seen {
 fn starved(results: &Results) -> Seen {
     let of = |bound: &str| {
         // Those that failed tell, too.
-        let runs = results.runs.get(MEMORY)?.iter();
+        let runs = results.all(MEMORY).iter();
         let trials: Vec<_> =
             runs.filter(|run| option(run, "memory") == Some(bound)).map(|run| &run.trial).collect();
         (!trials.is_empty()).then(|| Limit::usual(trials.iter().copied()))
@@ -338,54 +338,42 @@ fn judge(results: &Results, _: &Scale) -> Vec<Score> {
         Some((Some(many > one * MORE), seen))
     };
     let mut scores = vec![
-        Score::of(
-            "Nothing is lost up to a rate, then steeply more",
-            "S2 fig. 1; C6",
-            knee(results),
-        ),
-        Score::of("Memory grows where packets are lost", "S2 fig. 2; A6, C7", memory(results)),
-        Score::of(
+        results.score("Nothing is lost up to a rate, then steeply more", "S2 fig. 1; C6", knee),
+        results.score("Memory grows where packets are lost", "S2 fig. 2; A6, C7", memory),
+        results.score(
             "Processor time rises with the rate of packets while nothing is lost",
             "S2 fig. 3; C8",
-            follows_rate(results),
+            follows_rate,
         ),
-        Score::of(
+        results.score(
             "The number of hosts has a small effect on loss",
             "S2 fig. 4; C9",
-            loss_of_hosts(results),
+            loss_of_hosts,
         ),
-        Score::of(
-            "Memory grows with the number of hosts",
-            "S2 fig. 5; C10",
-            hosts(Quantity::MemoryPeak, |mb| megabytes(mb * 1e6), ", 14 in the paper"),
-        ),
-        Score::of(
-            "Processor time grows with the number of hosts",
-            "S2 fig. 6; C11",
-            hosts(Quantity::Cpu, percent, ""),
-        ),
-        Score::of(
+        results.score("Memory grows with the number of hosts", "S2 fig. 5; C10", |_| {
+            hosts(Quantity::MemoryPeak, |mb| megabytes(mb * 1e6), ", 14 in the paper")
+        }),
+        results.score("Processor time grows with the number of hosts", "S2 fig. 6; C11", |_| {
+            hosts(Quantity::Cpu, percent, "")
+        }),
+        results.score(
             "Application parsers take 2 points of the processor at most",
             "S2 fig. 7; C12",
-            parsers(results),
+            parsers,
         ),
-        Score::of("A slower processor loses earlier", "S2; C3", slower(results)),
-        Score::of(
+        results.score("A slower processor loses earlier", "S2; C3", slower),
+        results.score(
             "tcpdump writes more to a file than is analysed, with at most 0.5 % lost",
             "S2; C14, A19",
-            beside_tcpdump(results),
+            beside_tcpdump,
         ),
     ];
-    scores.push(Score::of(
+    scores.push(results.score(
         "What is in the way is named: the share of a processor, where a capture has less than one (our claim)",
-        "C3",
-        named(results),
-    ));
-    scores.push(Score::of(
+        "C3", named));
+    scores.push(results.score(
         "What is in the way is named: memory, where a capture has too little of it, and nowhere else (our claim)",
-        "C3, memory",
-        starved(results),
-    ));
+        "C3, memory", starved));
     scores.extend(order::scores(results));
     scores
 }

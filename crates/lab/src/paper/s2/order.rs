@@ -144,21 +144,15 @@ fn window(results: &Results) -> Seen {
 
 pub(super) fn scores(results: &Results) -> [Score; 3] {
     [
-        Score::of(
+        results.score(
             "Linux hands packets over out of order where several processors receive",
-            "S2; C15",
-            several_processors(results),
-        ),
-        Score::of(
+            "S2; C15", several_processors),
+        results.score(
             "Netsniff's recording has at most a tenth of what is out of order in tcpdump's (our claim)",
-            "C15, C16",
-            our_file(results),
-        ),
-        Score::of(
+            "C15, C16", our_file),
+        results.score(
             "Netsniff puts in order what comes out of order, before it is analysed: at most a tenth is too late (our claim)",
-            "S2; C16",
-            window(results),
-        ),
+            "S2; C16", window),
     ]
 }
 

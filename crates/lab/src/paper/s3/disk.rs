@@ -162,26 +162,18 @@ fn ours(results: &Results) -> Seen {
 
 pub(super) fn judge(results: &Results) -> [Score; 4] {
     [
-        Score::of(
+        results.score(
             "A capture buffer of 32 MB instead of 2 compensates for latency of disk I/O",
-            "S3 session 3; E-18",
-            compensates(results),
-        ),
-        Score::of(
+            "S3 session 3; E-18", compensates),
+        results.score(
             "It does as long as it has room for what comes meanwhile: the rest is lost, as arithmetic says (our claim)",
-            "E-18, X5, B8",
-            arithmetic(results),
-        ),
-        Score::of(
+            "E-18, X5, B8", arithmetic),
+        results.score(
             "A disk in memory takes storage out of what is measured",
-            "S3; E-19",
-            memory(results),
-        ),
-        Score::of(
+            "S3; E-19", memory),
+        results.score(
             "Netsniff record as it comes loses nothing before that disk, since it has a queue of its own (our claim)",
-            "E-18, A19",
-            ours(results),
-        ),
+            "E-18, A19", ours),
     ]
 }
 
@@ -202,7 +194,7 @@ mod tests {
             let packets = 80_000;
             run.trial.sent = packets;
             run.trial.counted.captured = Some((80_000.0 * (1.0 - loss)) as u64);
-            let bytes = Across::number(ring).unwrap() as u64;
+            let bytes = crate::search::sweep::number(ring).unwrap() as u64;
             run.trial.ring_share = Some(Load::share_of_ring(SIZE, bytes, packets));
             run
         };

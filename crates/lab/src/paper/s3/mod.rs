@@ -299,42 +299,28 @@ fn ours(results: &Results) -> Seen {
 
 fn judge(results: &Results, _: &Scale) -> Vec<Score> {
     let mut scores = vec![
-        Score::of(
+        results.score(
             "With defaults small frames lose more than large ones",
-            "S3 session 1; E-14, F16",
-            falls(results),
-        ),
-        Score::of(
+            "S3 session 1; E-14, F16", falls),
+        results.score(
             "At the smallest size less is lost at the socket than before, where it is lost already",
-            "S3 session 1; E-12, E-14",
-            kernel_first(results),
-        ),
-        Score::of("Less of each packet reduces loss", "S3 session 2; E-15", snaplen(results)),
-        Score::of(
+            "S3 session 1; E-12, E-14", kernel_first),
+        results.score("Less of each packet reduces loss", "S3 session 2; E-15", snaplen),
+        results.score(
             "Settings of the kernel as high as the paper set them reduce loss by themselves (it raises the ring with them)",
-            "S3 session 3; E-7, X6",
-            kernel_alone(results),
-        ),
-        Score::of(
+            "S3 session 3; E-7, X6", kernel_alone),
+        results.score(
             "With a ring of 32 MB instead of 2, beside these settings, nothing is lost from a smaller size on",
-            "S3 session 3; E-16",
-            better(results, KERNEL, BUFFERS),
-        ),
-        Score::of(
+            "S3 session 3; E-16", |results| better(results, KERNEL, BUFFERS)),
+        results.score(
             "With 96 bytes of each packet beside both, nothing is lost from a still smaller size on",
-            "S3 session 4; E-17",
-            better(results, BUFFERS, BOTH),
-        ),
-        Score::of(
+            "S3 session 4; E-17", |results| better(results, BUFFERS, BOTH)),
+        results.score(
             "In session 4 loss is almost linear in the rate where there is any, and rises with it",
-            "S3 session 4; E-17",
-            linear(results),
-        ),
-        Score::of(
+            "S3 session 4; E-17", linear),
+        results.score(
             "Netsniff as it comes loses no more than session 4 (our claim)",
-            "A19, C21",
-            ours(results),
-        ),
+            "A19, C21", ours),
     ];
     scores.extend(disk::judge(results));
     scores.extend(threads::scores(results));

@@ -74,15 +74,15 @@ fn shared(results: &Results, flows: &str, is_so: fn(f64, usize) -> bool) -> Seen
 pub(super) fn scores(results: &Results) -> [Score; 2] {
     let even = |share: f64, threads: usize| share * threads as f64 <= EVEN;
     [
-        Score::of(
+        results.score(
             "One flow uses one of several threads: its share is all",
             "S3; E-9",
-            shared(results, ONE, |share, _| share >= 1.0),
+            |results| shared(results, ONE, |share, _| share >= 1.0),
         ),
-        Score::of(
+        results.score(
             "Many flows share threads evenly: none has more than 1.25 times an equal share",
             "S3; E-8, E-9",
-            shared(results, MANY, even),
+            |results| shared(results, MANY, even),
         ),
     ]
 }

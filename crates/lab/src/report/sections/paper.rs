@@ -35,8 +35,8 @@ pub fn paper(paper: &Paper, results: &Results, scores: &[Score]) -> Vec<Section>
 #[must_use]
 pub fn scorecard(scores: &[Score]) -> Table {
     let row = |score: &Score| {
-        let verdict = score.verdict.words().to_owned();
-        vec![score.claim.to_owned(), score.source.to_owned(), score.seen.clone(), verdict]
+        let (claim, source) = (score.claim.to_owned(), score.source.to_owned());
+        vec![claim, source, score.seen_words(), score.verdict_words()]
     };
     let number = |verdict| scores.iter().filter(|score| score.verdict == verdict).count();
     Table {
@@ -46,11 +46,12 @@ pub fn scorecard(scores: &[Score]) -> Table {
             .collect(),
         rows: scores.iter().map(row).collect(),
         note: Some(format!(
-            "{} hold, {} do not, {} unavailable. A claim that does not hold here is no mistake of the paper: machine, \
+            "{} hold, {} do not, {} unavailable; {} are coarse, since a part of their points was not measured. A claim that does not hold here is no mistake of the paper: machine, \
              system and programs are others.",
             number(ClaimVerdict::Holds),
             number(ClaimVerdict::Fails),
-            number(ClaimVerdict::Unavailable)
+            number(ClaimVerdict::Unavailable),
+            scores.iter().filter(|score| score.coarse.is_some()).count()
         )),
     }
 }
@@ -268,13 +269,19 @@ mod tests {
 
     #[test]
     fn a_scorecard_counts() {
-        let score = |verdict| Score { claim: "a", source: "b", seen: "c".to_owned(), verdict };
+        let score = |verdict| Score {
+            claim: "a",
+            source: "b",
+            seen: "c".to_owned(),
+            verdict,
+            coarse: None,
+        };
         let table = scorecard(&[
             score(ClaimVerdict::Holds),
             score(ClaimVerdict::Fails),
             score(ClaimVerdict::Holds),
         ]);
         assert_eq!(table.rows[1], ["a", "b", "c", "does not hold"]);
-        assert!(table.note.unwrap().starts_with("2 hold, 1 do not, 0 unavailable."));
+        assert!(table.note.unwrap().starts_with("2 hold, 1 do not, 0 unavailable; 0 are coarse"));
     }
 }

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 
 use super::super::whole;
 use super::MOST_CURVES;
-use crate::paper::Across;
 use crate::report::{Axis, Chart, Dot, Plot, Series};
 use crate::search::median::median;
-use crate::search::sweep::{Point, Run};
+use crate::search::sweep::{Point, Run, number};
 use crate::tools::Setting;
 
 /// Values from which on a curve tells more than a table.
@@ -32,7 +31,7 @@ fn varied(runs: &[Run]) -> Vec<&str> {
     }
     let is_varied = |name: &&str| {
         let values: BTreeSet<_> = runs.iter().filter_map(|run| value(run, name)).collect();
-        values.len() >= LEAST && values.iter().all(|value| Across::number(value).is_some())
+        values.len() >= LEAST && values.iter().all(|value| number(value).is_some())
     };
     names.into_iter().filter(is_varied).collect()
 }
@@ -89,7 +88,7 @@ fn against(name: &str, runs: &[Run]) -> Plot {
 
 /// The middle of what was lost at each value, with what it reaches from and to.
 fn dots(name: &str, runs: &[&Run]) -> Vec<Dot> {
-    let number = |run: &Run| value(run, name).and_then(Across::number);
+    let number = |run: &Run| value(run, name).and_then(number);
     let mut values: Vec<f64> = runs.iter().filter_map(|run| number(run)).collect();
     values.sort_by(f64::total_cmp);
     values.dedup();

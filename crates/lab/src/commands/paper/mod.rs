@@ -1,5 +1,8 @@
 //! `netsniff lab paper`: the experiments of five papers, repeated here.
 
+mod experiment;
+mod share;
+
 use std::fs;
 use std::io::stdout;
 use std::path::PathBuf;
@@ -9,20 +12,19 @@ use anyhow::{Context as _, ensure};
 use netsniff_console::{DONE, FAILED, print, quantity, say};
 use serde::Serialize;
 
+use self::share::Needed;
 use super::Program;
-use super::campaign::{Campaign, Directory};
 use super::common::{self, Head};
 use super::reports::{self, LOSSLESS};
 use super::scale::{self, TRACE};
-use super::table;
 use super::wire::NoWireArgs;
-use crate::paper::{Experiment, Kind, NAMES, Paper, Results, Scale, Score, papers};
+use crate::paper::{Coverage, Experiment, Kind, NAMES, Paper, Results, Scale, Score, papers};
 use crate::report::sections;
-use crate::search::lossless::{Cell, Subject, measure, planned};
+use crate::search::lossless::planned;
 use crate::search::sweep::{self, Point};
 use crate::search::{Goal, HighestRate};
 use crate::stop::Stop;
-use crate::testbed::{Layout, Testbed};
+use crate::testbed::Layout;
 use crate::tools::Tool;
 
 /// The experiments of the papers on losses of captures, repeated on this machine, with a scorecard of their claims
@@ -58,7 +60,7 @@ pub struct PaperArgs {
     resume: bool,
     #[command(flatten)]
     _no_wire: NoWireArgs,
-    /// Time that all of it may take; what would exceed it is not begun
+    /// Time that all of it may take: where it is too short, each experiment gets a share and claims are coarse
     #[arg(long, value_name = "TIME", value_parser = quantity::interval)]
     budget: Option<Duration>,
     /// Print nothing but the scorecards
@@ -92,14 +94,6 @@ struct Laboratory<'a> {
 enum Remaining<'a> {
     Points(Vec<Point>),
     Searches(&'a Goal, f64, Vec<(&'a Tool, u32)>),
-}
-
-/// All that was found by searches.
-#[derive(Serialize)]
-struct Searches<'a> {
-    #[serde(flatten)]
-    head: &'a Head<'a>,
-    cells: &'a [Cell],
 }
 
 /// What a paper came to.
@@ -143,8 +137,8 @@ pub(super) fn run(args: &PaperArgs, program: Program) -> anyhow::Result<u8> {
     let papers: Vec<_> = papers(&lab.scale).into_iter().filter(is_wanted).collect();
     lab.print_plan(&papers)?;
     let mut is_whole = true;
-    for paper in &papers {
-        is_whole &= lab.paper(paper)?;
+    for (number, paper) in papers.iter().enumerate() {
+        is_whole &= lab.paper(paper, &papers[number + 1..])?;
         if stop.is_set() {
             return Ok(FAILED);
         }
@@ -160,17 +154,18 @@ impl Laboratory<'_> {
         let mut time = Duration::ZERO;
         for paper in papers {
             for experiment in &paper.experiments {
-                time += match self.left(paper, experiment, &self.results(paper)?)? {
-                    Remaining::Points(points) => sweep::duration(&points),
-                    Remaining::Searches(goal, _, pairs) => {
-                        pairs.iter().map(|(tool, size)| planned(tool, *size, goal)[0]).sum()
-                    }
-                };
+                time += self.needed(paper, experiment, &self.results(paper)?)?;
             }
         }
         let names: Vec<_> = papers.iter().map(|paper| paper.name).collect();
+        let is_coarse = self.stop.left().is_some_and(|left| left < time);
         let time = common::in_words(time);
         say(&format!("{}: about {time} where nothing is repeated", names.join(", ")));
+        if is_coarse {
+            say(
+                "the budget is less: each experiment gets its share, with the points first that tell the most, and claims are coarse",
+            );
+        }
         Ok(())
     }
 
@@ -194,8 +189,41 @@ impl Laboratory<'_> {
                 }
                 _ => {}
             }
+            let coverage = self.coverage(paper, experiment, &results)?;
+            results.coverage.insert(experiment.name.to_owned(), coverage);
         }
         Ok(results)
+    }
+
+    /// How much of an experiment there is, by tools that are here.
+    fn coverage(
+        &self,
+        paper: &Paper,
+        experiment: &Experiment,
+        results: &Results,
+    ) -> anyhow::Result<Coverage> {
+        let number = |left: &Remaining<'_>| match left {
+            Remaining::Points(points) => points.len(),
+            Remaining::Searches(_, _, pairs) => pairs.len(),
+        };
+        let planned = number(&self.left(paper, experiment, &Results::default())?);
+        let left = number(&self.left(paper, experiment, results)?);
+        Ok(Coverage { measured: planned - left, planned })
+    }
+
+    /// The time that an experiment needs, as far as it is missing.
+    fn needed(
+        &self,
+        paper: &Paper,
+        experiment: &Experiment,
+        results: &Results,
+    ) -> anyhow::Result<Duration> {
+        Ok(match self.left(paper, experiment, results)? {
+            Remaining::Points(points) => sweep::duration(&points),
+            Remaining::Searches(goal, _, pairs) => {
+                pairs.iter().map(|(tool, size)| planned(tool, *size, goal)[0]).sum()
+            }
+        })
     }
 
     /// What is missing of an experiment, by tools that are here.
@@ -233,8 +261,36 @@ impl Laboratory<'_> {
         }
     }
 
-    /// Runs what is left of a paper, and judges all of it; whether all was measured.
-    fn paper(&self, paper: &Paper) -> anyhow::Result<bool> {
+    /// The time that these papers need, as far as they are missing.
+    fn needed_by(&self, papers: &[Paper]) -> anyhow::Result<Duration> {
+        let mut time = Duration::ZERO;
+        for paper in papers {
+            let results = self.results(paper)?;
+            for experiment in &paper.experiments {
+                time += self.needed(paper, experiment, &results)?;
+            }
+        }
+        Ok(time)
+    }
+
+    /// When an experiment has to end, so that those behind it and these papers get their share of the time; `None` where
+    /// there is enough for all.
+    fn share(
+        &self,
+        (paper, experiment): (&Paper, &Experiment),
+        results: &Results,
+        others: &[Paper],
+    ) -> anyhow::Result<Option<Duration>> {
+        let next = self.needed(paper, experiment, results)?;
+        let mut all = self.needed_by(others)?;
+        for it in paper.experiments.iter().skip_while(|it| it.name != experiment.name) {
+            all += self.needed(paper, it, results)?;
+        }
+        Ok(Needed { next, all }.share(self.stop))
+    }
+
+    /// Runs what is left of a paper, and judges all of it; whether all was measured. Others come behind it.
+    fn paper(&self, paper: &Paper, others: &[Paper]) -> anyhow::Result<bool> {
         let mut results = self.results(paper)?;
         let mut is_whole = true;
         let missing: Vec<String> = paper
@@ -254,12 +310,27 @@ impl Laboratory<'_> {
             if !self.args.quiet {
                 say(&format!("{}: {}", paper.name, experiment.title));
             }
+            let share = self.share((paper, experiment), &results, others)?;
             let done = match self.left(paper, experiment, &results)? {
-                Remaining::Points(points) => self.sweep(paper, experiment, &points, &head),
+                Remaining::Points(points) => {
+                    let (points, stop) = match share {
+                        Some(share) => (share::coarse_first(points), self.stop.within(share)),
+                        None => (points, *self.stop),
+                    };
+                    self.sweep((paper, experiment), &points, &stop, &head)
+                }
                 Remaining::Searches(goal, tolerated, pairs) => {
                     let found = results.cells.remove(experiment.name).unwrap_or_default();
-                    let of = (paper, experiment);
-                    self.search(of, (goal, tolerated), &pairs, found, &head)
+                    let goal = share::coarser(goal, &pairs, share);
+                    let pairs = share.map_or(pairs.clone(), |_| share::sizes_coarse_first(pairs));
+                    let stop = share.map_or(*self.stop, |share| self.stop.within(share));
+                    self.search(
+                        (paper, experiment),
+                        (&goal, tolerated),
+                        &pairs,
+                        found,
+                        (&stop, &head),
+                    )
                 }
             };
             match done {
@@ -274,80 +345,6 @@ impl Laboratory<'_> {
         self.report(paper, &results, &head)?;
         failed?;
         Ok(is_whole && missing.is_empty())
-    }
-
-    fn sweep(
-        &self,
-        paper: &Paper,
-        experiment: &Experiment,
-        points: &[Point],
-        head: &Head<'_>,
-    ) -> anyhow::Result<bool> {
-        let path = self.directory(paper, experiment);
-        fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
-        let mut directory = Directory::open(&path, true, head)?;
-        let campaign = Campaign {
-            tools: &experiment.tools,
-            layout: &self.layout,
-            stop: self.stop,
-            is_quiet: self.args.quiet,
-        };
-        let ended = match points.first().map(|point| self.stop.before(point.load.time)) {
-            Some(Some(why)) => Some(why),
-            _ => match campaign.run(points, &mut |run| directory.add(run)) {
-                Ok(ended) => ended,
-                // What was measured is there, whatever prevents the rest.
-                Err(error) => return directory.finish(head).and(Err(error)),
-            },
-        };
-        directory.finish(head)?;
-        if let Some(why) = ended {
-            say(&format!("{}: ended: {}", paper.name, why.words()));
-        }
-        Ok(ended.is_none())
-    }
-
-    fn search(
-        &self,
-        (paper, experiment): (&Paper, &Experiment),
-        (goal, tolerated): (&Goal, f64),
-        pairs: &[(&Tool, u32)],
-        mut cells: Vec<Cell>,
-        head: &Head<'_>,
-    ) -> anyhow::Result<bool> {
-        let path = self.directory(paper, experiment);
-        fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
-        let (program, warden) = super::programs()?;
-        let bed = match pairs {
-            [] => None,
-            _ => Some(Testbed::make(&warden, &self.layout)?.until(self.stop)),
-        };
-        let (mut is_whole, mut failed) = (true, Ok(()));
-        for (number, (tool, size)) in pairs.iter().enumerate() {
-            let Some(bed) = &bed else { break };
-            let mut tell = |step: &_| {
-                if !self.args.quiet {
-                    say(&format!("{} of {}: {}", number + 1, pairs.len(), table::step(step)));
-                }
-            };
-            let subject = Subject { tool, size: *size, options: &[], tolerated };
-            let cell = match measure(bed, &program, subject, goal, self.stop, &mut tell) {
-                Ok(cell) => cell,
-                Err(error) => {
-                    failed = Err(error);
-                    break;
-                }
-            };
-            is_whole &= cell.ended.is_none();
-            cells.push(cell);
-            let json = serde_json::to_string_pretty(&Searches { head, cells: &cells })? + "\n";
-            common::write(&path, LOSSLESS, &json)?;
-            if self.stop.is_set() {
-                break;
-            }
-        }
-        common::write(&path, "lossless.csv", &super::csv::steps(&cells))?;
-        failed.map(|()| is_whole)
     }
 
     /// Writes a paper's page and its scores, and prints them.
@@ -380,12 +377,12 @@ fn is_here(experiment: &Experiment, name: &str) -> bool {
 fn scorecard(scores: &[Score]) -> String {
     let line = |score: &Score| {
         format!(
-            "  {:<13} {} [{}]\n  {:<13} seen: {}\n",
-            score.verdict.words(),
+            "  {:<23} {} [{}]\n  {:<23} seen: {}\n",
+            score.verdict_words(),
             score.claim,
             score.source,
             "",
-            score.seen
+            score.seen_words()
         )
     };
     scores.iter().map(line).collect()

@@ -1,0 +1,106 @@
+//! One experiment of a paper: runs over points, or searches.
+
+use std::fs;
+
+use anyhow::Context as _;
+use netsniff_console::say;
+use serde::Serialize;
+
+use super::super::campaign::{Campaign, Directory};
+use super::super::common::{self, Head};
+use super::super::reports::LOSSLESS;
+use super::super::table;
+use super::Laboratory;
+use crate::paper::{Experiment, Paper};
+use crate::search::Goal;
+use crate::search::lossless::{Cell, Subject, measure};
+use crate::search::sweep::Point;
+use crate::stop::Stop;
+use crate::testbed::Testbed;
+use crate::tools::Tool;
+
+/// All that was found by searches.
+#[derive(Serialize)]
+struct Searches<'a> {
+    #[serde(flatten)]
+    head: &'a Head<'a>,
+    cells: &'a [Cell],
+}
+
+impl Laboratory<'_> {
+    /// Runs points; whether all were.
+    pub(super) fn sweep(
+        &self,
+        (paper, experiment): (&Paper, &Experiment),
+        points: &[Point],
+        stop: &Stop<'_>,
+        head: &Head<'_>,
+    ) -> anyhow::Result<bool> {
+        let path = self.directory(paper, experiment);
+        fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        let mut directory = Directory::open(&path, true, head)?;
+        let campaign = Campaign {
+            tools: &experiment.tools,
+            layout: &self.layout,
+            stop,
+            is_quiet: self.args.quiet,
+        };
+        let ended = match points.first().map(|point| stop.before(point.load.time)) {
+            Some(Some(why)) => Some(why),
+            _ => match campaign.run(points, &mut |run| directory.add(run)) {
+                Ok(ended) => ended,
+                // What was measured is there, whatever prevents the rest.
+                Err(error) => return directory.finish(head).and(Err(error)),
+            },
+        };
+        directory.finish(head)?;
+        if let Some(why) = ended {
+            say(&format!("{}: ended: {}", paper.name, why.words()));
+        }
+        Ok(ended.is_none())
+    }
+
+    /// Searches for pairs of tools and sizes, beside what was found before; whether all were.
+    pub(super) fn search(
+        &self,
+        (paper, experiment): (&Paper, &Experiment),
+        (goal, tolerated): (&Goal, f64),
+        pairs: &[(&Tool, u32)],
+        mut cells: Vec<Cell>,
+        (stop, head): (&Stop<'_>, &Head<'_>),
+    ) -> anyhow::Result<bool> {
+        let path = self.directory(paper, experiment);
+        fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        let (program, warden) = super::super::programs()?;
+        let bed = match pairs {
+            [] => None,
+            _ => Some(Testbed::make(&warden, &self.layout)?.until(stop)),
+        };
+        let (mut is_whole, mut failed) = (true, Ok(()));
+        for (number, (tool, size)) in pairs.iter().enumerate() {
+            let Some(bed) = &bed else { break };
+            let mut tell = |step: &_| {
+                if !self.args.quiet {
+                    say(&format!("{} of {}: {}", number + 1, pairs.len(), table::step(step)));
+                }
+            };
+            let subject = Subject { tool, size: *size, options: &[], tolerated };
+            let cell = match measure(bed, &program, subject, goal, stop, &mut tell) {
+                Ok(cell) => cell,
+                Err(error) => {
+                    failed = Err(error);
+                    break;
+                }
+            };
+            is_whole &= cell.ended.is_none();
+            cells.push(cell);
+            let json = serde_json::to_string_pretty(&Searches { head, cells: &cells })? + "\n";
+            common::write(&path, LOSSLESS, &json)?;
+            if self.stop.is_set() {
+                break;
+            }
+        }
+        common::write(&path, "lossless.csv", &super::super::csv::steps(&cells))?;
+        failed.map(|()| is_whole)
+    }
+}
