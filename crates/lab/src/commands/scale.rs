@@ -21,21 +21,9 @@ use crate::trial;
 pub(super) const TRACE: &str = "trace.pcapng";
 pub(super) const FILE: &str = "scale.json";
 
-/// Sessions of the trace, those of the papers: about 180,000 frames of one host.
-const SESSIONS: [&str; 12] = [
-    "--n",
-    "1",
-    "--sessions",
-    "3000",
-    "--mix",
-    "http,smtp,ftp,ssh,https",
-    "--think",
-    "100ms",
-    "--seed",
-    "1",
-    "--start",
-    "0",
-];
+/// Sessions of the trace, of one host of the papers' laboratory.
+const SESSIONS: [&str; 8] =
+    ["--profile", "papers", "--sessions", "300", "--seed", "1", "--start", "0"];
 
 /// How long the sender is measured with each size.
 const TIME: Duration = Duration::from_secs(2);

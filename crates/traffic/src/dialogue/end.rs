@@ -22,6 +22,7 @@ pub(super) struct End {
     max_payload: u64,
     in_flight: u64,
     first_timeout: Duration,
+    delays_acknowledgements: bool,
 
     /// Bytes to send, from position 1.
     data: Vec<u8>,
@@ -45,6 +46,8 @@ pub(super) struct End {
     /// Shift of the windows that are announced, so that the ends know what the wire says and no more.
     shift: u8,
     echo: u32,
+    /// Whether a segment has come that is not acknowledged yet.
+    owes: bool,
 
     timeouts: u32,
     generation: u64,
@@ -70,6 +73,7 @@ impl End {
             max_payload: u64::from(setup.mss.saturating_sub(stamps).clamp(1, MAX_PAYLOAD)),
             in_flight: u64::from(setup.in_flight.max(1)),
             first_timeout: setup.timeout,
+            delays_acknowledgements: setup.delays_acknowledgements,
             data: Vec::new(),
             end: 0,
             fin: false,
@@ -84,6 +88,7 @@ impl End {
             window: 0,
             shift: setup.window_scale.unwrap_or(0).min(14),
             echo: 0,
+            owes: false,
             timeouts: 0,
             generation: 0,
             timer_set: false,
@@ -217,12 +222,23 @@ impl End {
             return Reaction::default();
         }
         let retransmit = segment.flags.any(TcpFlags::ACK) && self.take_acknowledgement(segment);
+        let before = self.expected;
         let duplicate = self.take_data(segment, length(segment));
         // A SYN is answered with a SYN of one's own, which acknowledges it, and a repeated one with the same again.
         if segment.flags.any(TcpFlags::SYN) && self.acknowledged == 0 {
             return Reaction { retransmit: self.next > 0, ..Reaction::default() };
         }
-        Reaction { acknowledge: length(segment) > 0, duplicate, retransmit }
+        let may_wait = self.may_wait(segment, before);
+        self.owes = may_wait && !self.owes;
+        Reaction { acknowledge: length(segment) > 0 && !self.owes, duplicate, retransmit }
+    }
+
+    /// Whether a segment need not be acknowledged at once: it is full, more follows, and nothing is missing (RFC 5681, 4.2).
+    fn may_wait(&self, segment: &Segment, expected_before: u64) -> bool {
+        let len = segment.payload.len() as u64;
+        let is_in_order = self.expected == expected_before + len && self.beyond.is_empty();
+        let is_last = segment.flags.any(TcpFlags::PSH) || segment.flags.any(TcpFlags::FIN);
+        self.delays_acknowledgements && is_in_order && !is_last && len == self.max_payload
     }
 
     /// Whether the acknowledgement asks for a retransmission.

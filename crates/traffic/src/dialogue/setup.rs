@@ -77,6 +77,8 @@ pub struct Setup {
     pub window: u32,
     /// Bytes that a sender has under way at most; it does not change.
     pub in_flight: u32,
+    /// Whether only every second full segment that is in order is acknowledged, and the last of what is said.
+    pub delays_acknowledgements: bool,
     /// First retransmission time-out; doubles with each.
     pub timeout: Duration,
     /// Initial sequence numbers of client and server.
@@ -104,6 +106,7 @@ impl Default for Setup {
             timestamps: true,
             window: 1 << 20,
             in_flight: 14_600,
+            delays_acknowledgements: false,
             timeout: Duration::from_millis(200),
             initial_sequence: (1000, 0xffff_f000),
         }

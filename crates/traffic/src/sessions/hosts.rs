@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 
 use netsniff_packet::Timestamp;
 
-use super::{ActiveSession, Kind};
+use super::{ActiveSession, Kind, Profile};
 use crate::Random;
 use crate::dialogue::{Seen, Side};
 use crate::impair::{Impairment, Timed};
@@ -19,6 +19,8 @@ pub struct Settings {
     pub hosts: u32,
     /// Their sessions, each kind as often as it stands there; none at all is no traffic.
     pub mix: Vec<Kind>,
+    /// What the sessions are like.
+    pub profile: Profile,
     /// Mean time between two sessions of a host.
     pub think: Duration,
     /// Sessions in all; `None` for no end.

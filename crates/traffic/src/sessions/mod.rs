@@ -8,11 +8,13 @@ mod ftp;
 mod hosts;
 mod http;
 mod https;
+mod profile;
 mod scene;
 mod smtp;
 mod ssh;
 
 pub use self::hosts::{Frame, Hosts, Settings};
+pub use self::profile::Profile;
 use self::scene::ActiveSession;
 use crate::dialogue::Seen;
 

@@ -47,7 +47,8 @@ impl<'a> ActiveSession<'a> {
         let near = Duration::from_nanos(100_000 + random.below(900_000));
         // Servers are 2 to 150 ms away, most of them near.
         let far = (2e6 + random.exponential() * 15e6).min(150e6) as u64;
-        let delay = (near, Duration::from_nanos(far));
+        let haste = settings.profile.haste();
+        let delay = (near / haste, Duration::from_nanos(far) / haste);
         let frames = Vec::new();
         Self { random, settings, kind, client, port, server, delay, now: start, frames }
     }
@@ -102,6 +103,8 @@ impl<'a> ActiveSession<'a> {
             duplication: network.duplication,
             jitter: network.max_delay,
             seed: self.random.next_u64(),
+            in_flight: self.settings.profile.in_flight(),
+            delays_acknowledgements: self.settings.profile.delays_acknowledgements(),
             mss: if self.settings.is_ipv6 { 1440 } else { 1460 },
             initial_sequence,
             ..Setup::default()
@@ -136,11 +139,13 @@ impl<'a> ActiveSession<'a> {
 
     /// Time that a person or a program takes, exponentially distributed.
     pub(super) fn moment(&mut self, mean: Duration) -> Duration {
-        mean.mul_f64(self.random.exponential().min(10.0))
+        (mean / self.settings.profile.haste()).mul_f64(self.random.exponential().min(10.0))
     }
 
-    /// A size with a heavy tail, as of files (Pareto, shape 1.2).
+    /// A size with a heavy tail, as of files (Pareto, shape 1.2), as large as the profile has them.
     pub(super) fn size(&mut self, least: usize, most: usize) -> usize {
+        let content = self.settings.profile.content();
+        let (least, most) = (least * content, most * content);
         let uniform = (self.random.below(1 << 53) + 1) as f64 / (1u64 << 53) as f64;
         ((least as f64 * uniform.powf(-1.0 / 1.2)) as usize).clamp(least, most)
     }

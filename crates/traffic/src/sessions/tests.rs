@@ -14,6 +14,7 @@ fn settings(mix: &[Kind], sessions: u64) -> Settings {
     Settings {
         hosts: 20,
         mix: mix.to_vec(),
+        profile: Profile::Usual,
         think: Duration::from_millis(300),
         sessions: Some(sessions),
         is_ipv6: false,
@@ -173,4 +174,26 @@ fn names_lead_back() {
         assert_eq!(Kind::from_name(kind.name()), Some(kind));
     }
     assert_eq!(Kind::from_name("gopher"), None);
+}
+
+/// S2's trace of one host had 870 bytes a packet and 350 packets a second on average.
+#[test]
+fn sessions_of_the_papers_have_the_averages_of_their_trace() {
+    let profile = Profile::Papers;
+    for seed in [1, 2, 3] {
+        let mix = profile.mix();
+        let (hosts, think) = (profile.hosts(), profile.think());
+        let hosts = Hosts::new(Settings { hosts, profile, think, seed, ..settings(mix, 500) });
+        let (mut frames, mut bytes, mut first, mut last) = (0_u64, 0_u64, None, Timestamp::MIN);
+        for frame in hosts {
+            frames += 1;
+            bytes += frame.data.len() as u64;
+            first = first.or(Some(frame.timestamp));
+            last = frame.timestamp;
+        }
+        let seconds = last.nanos_since(first.unwrap()) as f64 / 1e9;
+        let (mean, rate) = (bytes as f64 / frames as f64, frames as f64 / seconds);
+        assert!((mean / 870.0 - 1.0).abs() < 0.04, "{mean} bytes a packet with seed {seed}");
+        assert!((rate / 350.0 - 1.0).abs() < 0.15, "{rate} packets a second with seed {seed}");
+    }
 }

@@ -12,7 +12,7 @@ use netsniff_traffic::dialogue::Side;
 use netsniff_traffic::impair::{Impaired, Impairing, Impairment};
 use netsniff_traffic::pace::Late;
 use netsniff_traffic::plan::{Outgoing, Plan, Recorded};
-use netsniff_traffic::sessions::{Frame, Hosts, Kind, Settings};
+use netsniff_traffic::sessions::{Frame, Hosts, Kind, Profile, Settings};
 
 use super::args::OutputArgs;
 use super::{finish, print_report, start_of, stop, takes};
@@ -28,6 +28,7 @@ const LARGEST: usize = 1518;
 #[command(after_help = "Examples:\n  \
     netsniff generate hosts --n 30 -i eth1 --duration 1m\n  \
     netsniff generate hosts --n 500 --sessions 100k --think 100ms -w hosts.pcapng.zst\n  \
+    netsniff generate hosts --profile papers --sessions 1000 -w papers.pcapng\n  \
     netsniff generate hosts --n 30 --mix http,http,dns -i eth1 --server-interface eth2 --sessions 1000\n  \
     netsniff generate hosts --sessions 1000 -w lossy.pcap --impair loss=1%,reorder=0.5%,dup=0.1%\n\n\
     Clients have addresses from 10.0.0.1 (2001:db8:0:c1::1) on, servers of 198.51.100.0/24 (2001:db8:0:5e::/64).")]
@@ -37,22 +38,26 @@ pub(super) struct HostsArgs {
     /// The interface on which servers send, while clients send on the other
     #[arg(long, value_name = "IFACE", requires = "interface")]
     server_interface: Option<String>,
-    /// Hosts at once
-    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    n: u32,
-    /// Their sessions, drawn at random: a kind that stands there twice is drawn twice as often
-    #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = kind,
-        default_values = ["http", "smtp", "ftp", "ssh", "https", "dns"])]
-    mix: Vec<Kind>,
+    /// What sessions are like: usual, or papers, as one host of CAIA-TR-051004A had them: 870 bytes a packet and 350 packets
+    /// a second on average
+    #[arg(long, value_name = "usual|papers", value_parser = profile, default_value = "usual")]
+    profile: Profile,
+    /// Hosts at once [default: 30; of papers 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    n: Option<u32>,
+    /// Their sessions, drawn at random: a kind that stands there twice is drawn twice as often [default: http, smtp, ftp,
+    /// ssh, https, dns; of papers all but dns]
+    #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = kind)]
+    mix: Option<Vec<Kind>>,
     /// Sessions in all, as 1000 or 1M
     #[arg(long, value_name = "N", value_parser = quantity::count)]
     sessions: Option<u64>,
     /// Time after which no more is sent
     #[arg(long, value_name = "TIME", value_parser = quantity::interval)]
     duration: Option<Duration>,
-    /// Mean time between two sessions of a host
-    #[arg(long, value_name = "TIME", value_parser = quantity::interval, default_value = "1s")]
-    think: Duration,
+    /// Mean time between two sessions of a host [default: 1s; of papers as their rate needs it]
+    #[arg(long, value_name = "TIME", value_parser = quantity::interval)]
+    think: Option<Duration>,
     /// The version of IP
     #[arg(long, value_name = "4|6", default_value = "4", value_parser = ["4", "6"])]
     ip: String,
@@ -86,6 +91,11 @@ enum Place {
 fn kind(text: &str) -> Result<Kind, String> {
     let names = || Kind::ALL.map(Kind::name).join(", ");
     Kind::from_name(text).ok_or_else(|| format!("there are {}", names()))
+}
+
+fn profile(text: &str) -> Result<Profile, String> {
+    let names = || Profile::ALL.map(Profile::name).join(" and ");
+    Profile::from_name(text).ok_or_else(|| format!("there are {}", names()))
 }
 
 fn impairment(text: &str) -> Result<Impairment, String> {
@@ -160,9 +170,10 @@ impl HostsArgs {
         let impairment = self.impair.unwrap_or_default();
         let is_network = self.impair_at == Place::Network;
         let hosts = Hosts::new(Settings {
-            hosts: self.n,
-            mix: self.mix.clone(),
-            think: self.think,
+            hosts: self.hosts(),
+            mix: self.mix().to_vec(),
+            profile: self.profile,
+            think: self.think.unwrap_or(self.profile.think()),
             sessions: self.sessions,
             is_ipv6: self.ip == "6",
             network: if is_network { impairment } else { Impairment::default() },
@@ -177,10 +188,18 @@ impl HostsArgs {
         }
     }
 
+    fn hosts(&self) -> u32 {
+        self.n.unwrap_or(self.profile.hosts())
+    }
+
+    fn mix(&self) -> &[Kind] {
+        self.mix.as_deref().unwrap_or(self.profile.mix())
+    }
+
     /// As it is timed, in words.
     fn timing(&self) -> String {
         let (hosts, kinds) =
-            (things(self.n.into(), "host"), self.mix.iter().map(|kind| kind.name()));
+            (things(self.hosts().into(), "host"), self.mix().iter().map(|kind| kind.name()));
         let kinds = kinds.collect::<Vec<_>>().join(", ");
         let speed = match self.multiplier {
             _ if self.topspeed => "as fast as possible".to_owned(),
