@@ -286,7 +286,11 @@ impl Laboratory<'_> {
         for it in paper.experiments.iter().skip_while(|it| it.name != experiment.name) {
             all += self.needed(paper, it, results)?;
         }
-        Ok(Needed { next, all }.share(self.stop))
+        let least = match self.left(paper, experiment, results)? {
+            Remaining::Points(points) => share::ends(&points),
+            Remaining::Searches(goal, _, pairs) => share::one_size(goal, &pairs),
+        };
+        Ok(Needed { next, least, all }.share(self.stop))
     }
 
     /// Runs what is left of a paper, and judges all of it; whether all was measured. Others come behind it.

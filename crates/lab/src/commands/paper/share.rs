@@ -14,6 +14,8 @@ use crate::tools::Tool;
 pub(super) struct Needed {
     /// For the next one.
     pub(super) next: Duration,
+    /// For the ends of its values alone, without which no claim can be judged.
+    pub(super) least: Duration,
     /// For all of them, the next one among them.
     pub(super) all: Duration,
 }
@@ -23,8 +25,29 @@ impl Needed {
     pub(super) fn share(&self, stop: &Stop<'_>) -> Option<Duration> {
         let left = stop.left().filter(|left| *left < self.all)?;
         let part = self.next.as_secs_f64() / self.all.as_secs_f64().max(1e-9);
-        Some(left.mul_f64(part.min(1.0)))
+        // Less than the ends would be lost: then the first experiments have them, and the last ones nothing.
+        Some(left.mul_f64(part.min(1.0)).max(self.least))
     }
+}
+
+/// The time for the ends of all that is varied.
+pub(super) fn ends(points: &[Point]) -> Duration {
+    let levels = Levels::of(points);
+    let ends = points.iter().filter(|point| point.repetition == 0 && levels.level(point) == 0);
+    sweep::duration(&ends.cloned().collect::<Vec<_>>())
+}
+
+/// The time for searches of one size with the widest interval.
+pub(super) fn one_size(goal: &Goal, pairs: &[(&Tool, u32)]) -> Duration {
+    let goal = coarsest(goal);
+    let Some((_, first)) = pairs.first() else { return Duration::ZERO };
+    let of_size = pairs.iter().filter(|(_, size)| size == first);
+    of_size.map(|(tool, size)| planned(tool, *size, &goal)[0]).sum()
+}
+
+/// A wide interval, and one long run that confirms.
+const fn coarsest(goal: &Goal) -> Goal {
+    Goal { width: 0.25, steps: 3, confirmations: 1, ..*goal }
 }
 
 /// The points in the order of how much they tell: of each option the ends of its values first, then the middle, then what
@@ -41,8 +64,8 @@ pub(super) fn coarse_first(points: Vec<Point>) -> Vec<Point> {
 /// A goal that a search can reach in its share of the time: a wider interval, with one long run that confirms.
 pub(super) fn coarser(goal: &Goal, pairs: &[(&Tool, u32)], share: Option<Duration>) -> Goal {
     let Some(share) = share else { return *goal };
-    let coarse = |width, steps| Goal { width, steps, confirmations: 1, ..*goal };
-    let all = [*goal, coarse(0.1, 5), coarse(0.25, 3)];
+    let between = Goal { width: 0.1, steps: 5, confirmations: 1, ..*goal };
+    let all = [*goal, between, coarsest(goal)];
     let time = |goal: &Goal| -> Duration {
         pairs.iter().map(|(tool, size)| planned(tool, *size, goal)[0]).sum()
     };
@@ -51,7 +74,7 @@ pub(super) fn coarser(goal: &Goal, pairs: &[(&Tool, u32)], share: Option<Duratio
 }
 
 /// The searches with the sizes in the order of how much they tell; for each size all tools, so that they can be compared.
-pub(super) fn sizes_coarse_first<'t>(mut pairs: Vec<(&'t Tool, u32)>) -> Vec<(&'t Tool, u32)> {
+pub(super) fn sizes_coarse_first(mut pairs: Vec<(&Tool, u32)>) -> Vec<(&Tool, u32)> {
     let sizes = distinct(pairs.iter().map(|(_, size)| f64::from(*size)).collect());
     pairs.sort_by_key(|(_, size)| level(&sizes, f64::from(*size)));
     pairs
@@ -165,6 +188,8 @@ mod tests {
             .map(|point| (rate(point), point.settings[0].value.as_str()))
             .collect();
         assert_eq!(first, [(1.0, "1M"), (1.0, "16M"), (5.0, "1M"), (5.0, "16M")]);
+        let each = sweep::duration(&all[..1]);
+        assert_eq!(ends(&all), each * 4, "the ends of both");
         assert!(ordered.len() == all.len() && all.iter().all(|point| ordered.contains(point)));
         let mut again = point(1.0, "1M");
         again.repetition = 1;
@@ -176,11 +201,14 @@ mod tests {
     fn a_small_budget_is_shared_and_a_search_is_as_exact_as_it_can_be() {
         let signal = Arc::new(AtomicBool::new(false));
         let minutes = |number: u64| Duration::from_secs(60 * number);
-        let needed = Needed { next: minutes(10), all: minutes(40) };
+        let needed = Needed { next: minutes(10), least: Duration::ZERO, all: minutes(40) };
         let share = |budget| needed.share(&Stop::new(&signal, budget));
         assert_eq!((share(None), share(Some(minutes(41)))), (None, None));
         let quarter = share(Some(minutes(4))).unwrap();
         assert!(quarter <= minutes(1) && quarter > Duration::from_secs(59), "{quarter:?}");
+        let ends = Needed { least: minutes(2), ..needed };
+        let share = ends.share(&Stop::new(&signal, Some(minutes(4))));
+        assert_eq!(share, Some(minutes(2)), "what is less than its ends tells nothing");
         let tools = Tool::all();
         let goal = Goal::default();
         let pairs = [(&tools[0], 64), (&tools[0], 512)];
