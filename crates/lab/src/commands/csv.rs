@@ -121,7 +121,7 @@ pub(super) fn words(settings: &[Setting]) -> String {
 
 const COLUMNS: &str = "tool,bytes,asked,seconds,reached,sent,arrived,captured,dropped,backlog_dropped,wire_dropped,\
                        planted_before,planted_at,planted_behind,monitored,loss,kernel_loss,application_loss,stalls,\
-                       slipped_ns,cpu_ns,capture_cpu_user,capture_cpu_system,capture_cpu_softirq,capture_cpu_irq,\
+                       slipped_ns,cpu_ns,cpu_peak,capture_cpu_user,capture_cpu_system,capture_cpu_softirq,capture_cpu_irq,\
                        capture_cpu_steal,capture_cpu_idle,sender_cpu_user,sender_cpu_system,sender_cpu_softirq,\
                        sender_cpu_irq,sender_cpu_steal,sender_cpu_idle,memory_peak,memory_mean,own_peak,own_mean,polls,\
                        wakeups,groups,ring_occupancy,out_of_order,out_of_order_deepest_ns,late,first_drop_since_ns,first_drop_until_ns,threads,largest_share,\
@@ -170,6 +170,7 @@ fn fields(trial: &Trial) -> [Vec<String>; 3] {
         trial.stalls.to_string(),
         trial.slipped_ns.to_string(),
         trial.cpu_ns.to_string(),
+        known(trial.cpu_peak),
     ];
     let rest = vec![
         trial.memory_peak.to_string(),

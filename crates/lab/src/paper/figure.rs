@@ -1,5 +1,6 @@
 //! What is drawn of runs.
 
+use super::options::quantity;
 use crate::search::sweep::{Run, number};
 use crate::testbed::{CAPTURE_CPU, Layout};
 use crate::trial::Trial;
@@ -58,13 +59,13 @@ impl Across {
 
     /// It with its unit.
     #[must_use]
-    pub const fn label(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Rate => "frames a second that were sent",
             Self::Size => "bytes of a frame",
             Self::Time => "seconds of the run",
             Self::Stall => "milliseconds that the disk takes nothing",
-            Self::Option(name) | Self::Bytes(name) => name,
+            Self::Option(name) | Self::Bytes(name) => quantity(name),
         }
     }
 
@@ -90,6 +91,8 @@ pub enum Quantity {
     ApplicationLoss,
     /// The share of a processor that the tool's threads took.
     Cpu,
+    /// The most of it in any fifth of a second.
+    CpuPeak,
     /// The share of the capture's processor that was not idle.
     Busy,
     /// The tool's most memory of its own, which its ring is no part of, in megabytes.
@@ -120,6 +123,7 @@ impl Quantity {
                 let seconds = trial.sent as f64 / trial.reached.filter(|rate| *rate > 0.0)?;
                 Some(trial.cpu_ns as f64 / 1e9 / seconds)
             }
+            Self::CpuPeak => trial.cpu_peak,
             Self::Busy => trial.processors.get(CAPTURE_CPU).map(|busy| 1.0 - busy.idle),
             Self::MemoryPeak => Some(trial.own_peak? as f64 / 1e6),
             Self::MemoryMean => Some(trial.own_mean? as f64 / 1e6),
@@ -141,7 +145,8 @@ impl Quantity {
             Self::Loss => "lost, of what was sent",
             Self::KernelLoss => "lost before the socket, of what was sent",
             Self::ApplicationLoss => "lost at the socket, of what came there",
-            Self::Cpu => "of a processor, the tool's threads",
+            Self::Cpu => "of a processor, the tool's threads, mean",
+            Self::CpuPeak => "of a processor, the tool's threads, most in 0.2 s",
             Self::Busy => "of the capture's processor, all programs and the kernel",
             Self::MemoryPeak => "most memory without the ring, MB",
             Self::MemoryMean => "mean memory without the ring, MB",
@@ -159,7 +164,7 @@ impl Quantity {
         match self {
             Self::Loss | Self::KernelLoss | Self::ApplicationLoss => "share of packets",
             Self::OutOfOrder | Self::Late | Self::LargestShare => "share of packets",
-            Self::Cpu | Self::Busy => "share of a processor",
+            Self::Cpu | Self::CpuPeak | Self::Busy => "share of a processor",
             Self::MemoryPeak | Self::MemoryMean => "MB",
             Self::Polls => "questions for each packet",
             Self::Deepest => "microseconds",
@@ -203,6 +208,7 @@ mod tests {
             arrived: 200,
             reached: Some(200.0),
             cpu_ns: 500_000_000,
+            cpu_peak: Some(0.75),
             own_peak: Some(3_000_000),
             own_mean: Some(1_000_000),
             processors: vec![busy(1.0), busy(0.75)],
@@ -213,6 +219,7 @@ mod tests {
         assert_eq!((of(Quantity::Loss), of(Quantity::KernelLoss)), (0.75, 0.5));
         assert_eq!((of(Quantity::ApplicationLoss), of(Quantity::Cpu)), (0.5, 0.25));
         assert_eq!((of(Quantity::Busy), of(Quantity::Polls)), (0.25, 0.5));
+        assert_eq!(of(Quantity::CpuPeak), 0.75);
         assert_eq!((of(Quantity::MemoryPeak), of(Quantity::MemoryMean)), (3.0, 1.0));
         assert_eq!((of(Quantity::OutOfOrder), of(Quantity::Deepest)), (0.1, 2.5));
         assert_eq!((of(Quantity::Late), of(Quantity::LargestShare)), (0.05, 0.75));

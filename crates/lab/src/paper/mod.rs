@@ -5,6 +5,8 @@
 
 mod coverage;
 mod figure;
+mod options;
+mod picture;
 mod results;
 mod s0;
 mod s1;
@@ -20,10 +22,14 @@ use serde::{Deserialize, Serialize};
 
 pub use self::coverage::Coverage;
 pub use self::figure::{Across, Figure, Quantity};
+pub use self::options::quantity;
+pub use self::picture::Picture;
 pub use self::results::{Asked, Results, Selection};
 pub use self::score::{ClaimVerdict, Score};
+use crate::compare::rates::Group;
 use crate::load::FCS_LEN;
 use crate::search::Goal;
+use crate::search::lossless::Cell;
 use crate::search::sweep::{Axis, Pace, Plan};
 use crate::tools::{Setting, Tool};
 
@@ -40,6 +46,8 @@ pub struct Paper {
     pub experiments: Vec<Experiment>,
     /// The figures that are drawn from them.
     pub figures: Vec<Figure>,
+    /// Other pictures of them.
+    pub pictures: Vec<Picture>,
     /// Judges the paper's claims by the results.
     pub judge: fn(&Results, &Scale) -> Vec<Score>,
 }
@@ -170,6 +178,12 @@ const SMALLEST: u32 = 72 + FCS_LEN;
 
 /// What a threshold may lose: what a hundredth of it disturbs is no limit of a capture.
 const TOLERATED: f64 = 0.001;
+
+/// By how much the highest rates of the second tool are above those of the first; `None` where they have no size in common.
+#[must_use]
+pub fn improvement(cells: &[Cell], tools: [&str; 2]) -> Option<Group> {
+    s4::improved(cells, tools)
+}
 
 /// THE list of papers.
 #[must_use]

@@ -63,6 +63,7 @@ pub(super) fn paper(scale: &Scale) -> Paper {
             quantities: vec![Quantity::Loss],
             limits: Vec::new(),
         }],
+        pictures: Vec::new(),
         judge,
     }
 }

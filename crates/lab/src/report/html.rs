@@ -10,11 +10,12 @@ use super::{Part, Plot, Report, Section, Table};
 const STYLE: &str = "\
 :root{color-scheme:light dark;--page:#ffffff;--text:#1c1f23;--faint:#59636e;--line:#d5dae0;--box:#f5f7f9}\
 @media(prefers-color-scheme:dark){:root{--page:#14171a;--text:#e6e9ec;--faint:#a3adb8;--line:#363d45;--box:#1d2226}}\
-body{margin:0 auto;padding:1.5rem;max-width:70rem;background:var(--page);color:var(--text);\
+body{margin:0 auto;padding:1.5rem;max-width:112rem;background:var(--page);color:var(--text);\
 font:16px/1.5 system-ui,sans-serif}\
 h1{font-size:1.7rem;line-height:1.2}h2{font-size:1.25rem;margin-top:2.5rem}\
 p,li,dd{max-width:75ch}figure{margin:1.5rem 0}figcaption,.note{color:var(--faint);font-size:.9rem;max-width:75ch}\
-figure svg{max-width:100%;min-width:38rem;height:auto;display:block}.wide{overflow-x:auto}\
+figure svg{width:100%;max-width:72rem;min-width:38rem;height:auto;display:block}.wide{overflow-x:auto}\
+.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(44rem,100%),1fr));gap:0 2rem}\
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9rem}\
 th,td{padding:.25rem .75rem;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}\
 th{border-bottom-width:2px}td.number{text-align:right;white-space:nowrap}th.number{text-align:right}\
@@ -37,7 +38,16 @@ pub(super) fn page(report: &Report) -> String {
     }
     for Section { title, parts } in &report.sections {
         let _ = writeln!(page, "<section>\n<h2>{}</h2>", escape(title));
-        for part in parts {
+        let is_picture = |part: &Part| matches!(part, Part::Plot(plot) if !plot.is_empty());
+        for (number, part) in parts.iter().enumerate() {
+            // Pictures that follow each other share a row where there is room.
+            let beside =
+                |at: Option<usize>| at.and_then(|at| parts.get(at)).is_some_and(is_picture);
+            let (is_first, is_last) =
+                (!beside(number.checked_sub(1)), !beside(number.checked_add(1)));
+            if is_picture(part) && is_first {
+                page += "<div class=\"plots\">\n";
+            }
             match part {
                 Part::Text(text) => {
                     let _ = writeln!(page, "<p>{}</p>", escape(text));
@@ -47,6 +57,9 @@ pub(super) fn page(report: &Report) -> String {
                 }
                 Part::Table(table) => put_table(&mut page, table),
                 Part::Plot(plot) => put_plot(&mut page, plot),
+            }
+            if is_picture(part) && is_last {
+                page += "</div>\n";
             }
         }
         page += "</section>\n";

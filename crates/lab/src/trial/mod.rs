@@ -138,6 +138,10 @@ pub struct Trial {
     pub processors: Vec<Busy>,
     /// Nanoseconds of the tool's threads on processors while frames were sent.
     pub cpu_ns: u64,
+    /// The greatest share of a processor that they took in any fifth of a second, 1 for all of one; `None` where nobody looked
+    /// often enough.
+    #[serde(default)]
+    pub cpu_peak: Option<f64>,
     /// The most resident memory of the tool, and its mean, in bytes.
     pub memory_peak: u64,
     /// Mean of the resident memory of the tool, in bytes.
@@ -415,6 +419,7 @@ impl Observed {
             counted,
             processors: self.processors.clone(),
             cpu_ns: self.used.cpu_ns.saturating_sub(self.before.cpu_ns),
+            cpu_peak: memory.work.peak(),
             memory_peak: memory.resident.peak,
             memory_mean: memory.resident.mean().unwrap_or(self.used.resident),
             own_peak: memory.own.mean().map(|_| memory.own.peak),
@@ -508,6 +513,7 @@ mod tests {
             },
             processors: Vec::new(),
             cpu_ns: 0,
+            cpu_peak: None,
             memory_peak: 0,
             memory_mean: 0,
             own_peak: None,

@@ -4,6 +4,9 @@
 /// Shorter parts of a run tell nothing, in seconds.
 const LEAST: f64 = 2.0;
 
+/// The time whose share of a processor is a peak, in seconds: less is a few ticks of the scheduler.
+const MOMENT: f64 = 0.2;
+
 /// The processor's time of a tool, looked at again and again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CpuTime {
@@ -14,6 +17,15 @@ pub(crate) struct CpuTime {
 impl CpuTime {
     pub(crate) fn add(&mut self, seconds: f64, cpu_ns: u64) {
         self.samples.push((seconds, cpu_ns));
+    }
+
+    /// The greatest share of a processor in any fifth of a second (1 for all of one); `None` for shorter runs.
+    pub(crate) fn peak(&self) -> Option<f64> {
+        let share = |(at, (begin, before)): (usize, &(f64, u64))| {
+            let after = self.samples[at..].iter().find(|(end, _)| end - begin >= MOMENT);
+            after.map(|(end, cpu_ns)| cpu_ns.saturating_sub(*before) as f64 / 1e9 / (end - begin))
+        };
+        self.samples.iter().enumerate().filter_map(share).reduce(f64::max)
     }
 
     /// The difference of the shares of a processor that it took in the third and in the last quarter of the time; `None`
@@ -47,6 +59,17 @@ mod tests {
             work.add(at, cpu_ns(at - 7.0) as u64);
         }
         work
+    }
+
+    #[test]
+    fn a_peak_is_of_a_moment() {
+        // A tenth of a processor, and all of it for half a second.
+        let busy = |at: f64| at * 0.1e9 + (at - 4.0).clamp(0.0, 0.5) * 0.9e9;
+        let peak = work(10.0, busy).peak().unwrap();
+        assert!((peak - 1.0).abs() < 1e-6, "{peak}");
+        let even = work(10.0, |at| at * 0.3e9).peak().unwrap();
+        assert!((even - 0.3).abs() < 1e-6, "{even}");
+        assert_eq!((work(0.1, |at| at).peak(), CpuTime::default().peak()), (None, None));
     }
 
     #[test]

@@ -49,6 +49,7 @@ pub(super) fn paper(scale: &Scale) -> Paper {
                 on how the capture waits. The naive mode is a ring of frames (TPACKET_V2) and poll(2) whenever it is empty.",
         experiments: experiments(scale),
         figures: figures(),
+        pictures: Vec::new(),
         judge,
     }
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use super::score::{Seen, percent};
 use super::{
-    Across, Axis, Experiment, Figure, Kind, Paper, Quantity, Results, SMALLEST, Scale, Score,
-    Selection, Sweep, TOLERATED, axis, tools,
+    Across, Axis, Experiment, Figure, Kind, Paper, Picture, Quantity, Results, SMALLEST, Scale,
+    Score, Selection, Sweep, TOLERATED, axis, tools,
 };
 use crate::load::FCS_LEN;
 use crate::search::sweep::Pace;
@@ -105,6 +105,16 @@ pub(super) fn paper(scale: &Scale) -> Paper {
             threads::experiment(scale),
         ],
         figures: figures(),
+        pictures: vec![
+            Picture::Path {
+                title: "Figure 1: the path of packets, and what each stage lost of session 1",
+                of: DEFAULTS,
+            },
+            Picture::Path {
+                title: "Figure 2: the path of packets, and what each stage lost of session 4",
+                of: BOTH,
+            },
+        ],
         judge,
     }
 }

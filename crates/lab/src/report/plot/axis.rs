@@ -23,7 +23,7 @@ pub enum Unit {
     Number,
     /// Shares, labelled in percent.
     Share,
-    /// Bytes in powers of 1024, as options have them: 512K, 64M.
+    /// Bytes in powers of 1024: an axis has a unit of them (KiB, MiB), a number alone is as options have it (512K, 64M).
     Bytes,
 }
 
@@ -52,7 +52,7 @@ impl Axis {
         Self { unit: Unit::Share, ..Self::new(label) }
     }
 
-    /// One of sizes, from one to the next twice as large.
+    /// One of sizes, from one to the next twice as large; its label has no unit, since that depends on the values.
     #[must_use]
     pub fn bytes(label: impl Into<String>) -> Self {
         Self { unit: Unit::Bytes, scale: Scale::Log2, ..Self::new(label) }
@@ -62,6 +62,14 @@ impl Axis {
     #[must_use]
     pub fn logarithmic(self) -> Self {
         Self { scale: Scale::Log10, ..self }
+    }
+
+    /// What it has, with the unit that its ticks are in.
+    pub(super) fn words(&self, span: &Span) -> String {
+        match self.unit {
+            Unit::Bytes => format!("{}, {}", self.label, span.power().0),
+            Unit::Number | Unit::Share => self.label.clone(),
+        }
     }
 
     /// Whether it has a place for a value.
@@ -119,6 +127,24 @@ impl Span {
     pub(super) fn place(&self, value: f64) -> f64 {
         let of = |value: f64| if self.scale == Scale::Linear { value } else { value.ln() };
         (of(value) - of(self.low)) / (of(self.high) - of(self.low))
+    }
+
+    /// The unit of bytes of which the lowest value has a quarter at least.
+    fn power(&self) -> (&'static str, f64) {
+        let all = [("GiB", 30), ("MiB", 20), ("KiB", 10)]
+            .map(|(name, bits)| (name, f64::from(1 << bits)));
+        // Without the room that a logarithmic axis leaves at its ends.
+        let lowest = self.low * (self.high / self.low).powf(0.04 / 1.08);
+        let is_fine = |(_, bytes): &(&str, f64)| lowest * 1.001 >= bytes / 4.0;
+        all.into_iter().find(is_fine).unwrap_or(("bytes", 1.0))
+    }
+
+    /// A value beside the axis.
+    pub(super) fn told(&self, value: f64) -> String {
+        match self.unit {
+            Unit::Bytes => short(value / self.power().1),
+            Unit::Number | Unit::Share => tick(value, self.unit),
+        }
     }
 
     /// Values that are told: no more than so many.
@@ -187,7 +213,7 @@ impl Ranged for Span {
 
 impl ValueFormatter<f64> for Span {
     fn format_ext(&self, value: &f64) -> String {
-        tick(*value, self.unit)
+        self.told(*value)
     }
 }
 
@@ -268,6 +294,23 @@ mod tests {
             ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]
         );
         assert_eq!(labels(&Axis::new("n"), &[-30.0, 50.0], 6), ["-20", "0", "20", "40"]);
+    }
+
+    #[test]
+    fn sizes_are_in_the_unit_that_fits_all_of_them() {
+        let words = |low: f64, high: f64| {
+            let axis = Axis::bytes("capture ring");
+            let span = axis.span([low, high].into_iter());
+            let told: Vec<_> = span.ticks(5).into_iter().map(|value| span.told(value)).collect();
+            (axis.words(&span), told.join(" "))
+        };
+        let (kib, mib) = (1024.0, 1_048_576.0);
+        let found = words(256.0 * kib, 64.0 * mib);
+        assert_eq!(found, ("capture ring, MiB".to_owned(), "0.25 1 4 16 64".to_owned()));
+        assert_eq!(words(32.0 * kib, 2.0 * mib).0, "capture ring, KiB");
+        assert_eq!(words(100.0, 1000.0).0, "capture ring, bytes");
+        let share = Axis::share("loss");
+        assert_eq!(share.words(&share.span([0.5].into_iter())), "loss");
     }
 
     #[test]

@@ -100,8 +100,8 @@ pub(super) fn draw(area: &Area<'_>, chart: &Chart, palette: Palette) -> Drawn {
     }
     put_upright(area, &upright, &field, palette)?;
     put_across(area, &across, &labels, &field, palette)?;
-    for (number, series) in series.iter().enumerate() {
-        put(area, (series, number), (x, y), &field, palette)?;
+    for (number, (series, at)) in series.iter().zip(spread(series, (x, y), &field)).enumerate() {
+        put(area, (series, number), &at, (x, y), &field, palette)?;
     }
     key(series).draw(area, palette, |number, (x, y)| {
         if series[number].is_line {
@@ -110,6 +110,42 @@ pub(super) fn draw(area: &Area<'_>, chart: &Chart, palette: Palette) -> Drawn {
         }
         point(area, number, (x, y), palette)
     })
+}
+
+/// Pixels between points of several curves that would lie on each other.
+const APART: i32 = 9;
+
+/// Where the points of each series are drawn: those of curves that would lie on each other stand side by side.
+fn spread(series: &[Series], axes: (&Axis, &Axis), field: &Field) -> Vec<Vec<(i32, i32)>> {
+    let mut placed: Vec<(usize, (i32, i32))> = Vec::new();
+    let mut all = Vec::new();
+    for (number, one) in series.iter().enumerate() {
+        let mut places = Vec::new();
+        for dot in drawn(std::slice::from_ref(one), axes) {
+            let (x, y) = field.at(dot.x, dot.y);
+            let is_free = |x: &i32| {
+                let touches = |(of, (other, up)): &(usize, (i32, i32))| {
+                    *of != number && (other - x).abs() < APART && (up - y).abs() < APART
+                };
+                !placed.iter().any(touches)
+            };
+            let steps = [0, 1, -1, 2, -2, 3, -3].map(|step| x + step * APART);
+            let at = steps.into_iter().filter(|_| one.is_line).find(is_free).unwrap_or(x);
+            places.push((at, y));
+        }
+        placed.extend(places.iter().map(|at| (number, *at)));
+        all.push(places);
+    }
+    // Where curves have more points than there is room for, each stays where it is.
+    let points: i32 = all.iter().map(|places| places.len() as i32).sum();
+    if points * APART > 2 * (field.x.1 - field.x.0) {
+        let of = |one: &Series| {
+            let dots = drawn(std::slice::from_ref(one), axes);
+            dots.map(|dot| field.at(dot.x, dot.y)).collect()
+        };
+        return series.iter().map(of).collect();
+    }
+    all
 }
 
 fn spans(
@@ -152,8 +188,8 @@ fn mesh(area: &Area<'_>, (x, y): (&Axis, &Axis), field: &Field, palette: Palette
         .build_cartesian_2d(right.clone(), up.clone())?;
     context
         .configure_mesh()
-        .x_desc(clean(&x.label))
-        .y_desc(clean(&y.label))
+        .x_desc(clean(&x.words(right)))
+        .y_desc(clean(&y.words(up)))
         .axis_desc_style(palette.font(13.0))
         .label_style(palette.font(12.0))
         .axis_style(palette.text().mix(0.6))
@@ -244,18 +280,20 @@ fn put_across(
 fn put(
     area: &Area<'_>,
     (series, number): (&Series, usize),
+    at: &[(i32, i32)],
     axes: (&Axis, &Axis),
     field: &Field,
     palette: Palette,
 ) -> Drawn {
     let color = palette.series(number);
     let dots: Vec<_> = drawn(std::slice::from_ref(series), axes).collect();
-    for dot in &dots {
+    for (dot, place) in dots.iter().zip(at) {
         let ends = dot.range.filter(|(low, high)| low.is_finite() && high.is_finite());
         if let Some((low, high)) = ends.filter(|(low, high)| low < high) {
             // The low end may be where the axis does not go to.
             let least = field.spans[1].low;
-            let (low, high) = (field.at(dot.x, low.max(least)), field.at(dot.x, high));
+            let up = |value: f64| (place.0, field.at(dot.x, value).1);
+            let (low, high) = (up(low.max(least)), up(high));
             let style = color.mix(0.7).stroke_width(1);
             area.draw(&PathElement::new(vec![low, high], style))?;
             for (x, y) in [low, high] {
@@ -264,11 +302,10 @@ fn put(
         }
     }
     if series.is_line && dots.len() > 1 {
-        let points = dots.iter().map(|dot| field.at(dot.x, dot.y)).collect();
-        line(area, points, dashes(number), color.stroke_width(2))?;
+        line(area, at.to_vec(), dashes(number), color.stroke_width(2))?;
     }
-    for dot in &dots {
-        point(area, number, field.at(dot.x, dot.y), palette)?;
+    for place in at {
+        point(area, number, *place, palette)?;
     }
     Ok(())
 }
@@ -325,11 +362,34 @@ mod tests {
         let of = |axis| plot(axis, vec![series(all.clone())], vec![]).without(3, "runs");
         let svg = of(Axis::bytes("ring")).svg(Palette::Light);
         assert_eq!(svg.matches("<circle").count(), 2 + 1, "{svg}");
-        assert!(svg.contains("4M\n"), "{svg}");
+        assert!(svg.contains("ring, MiB") && svg.contains("\n4\n"), "{svg}");
         let note = of(Axis::bytes("ring")).note().unwrap();
         let zero = "values of 0, which a logarithmic axis does not have (1)";
         assert_eq!(note, format!("Not drawn: {zero}; runs (3)."));
         assert_eq!(of(Axis::new("ring")).note().unwrap(), "Not drawn: runs (3).");
+    }
+
+    #[test]
+    fn points_that_would_lie_on_each_other_stand_side_by_side() {
+        let field = Field {
+            spans: [
+                Axis::new("x").span([1e5].into_iter()),
+                Axis::share("y").span([1.0].into_iter()),
+            ],
+            x: (0, 700),
+            y: (300, 0),
+        };
+        let axes = (&Axis::new("x"), &Axis::share("y"));
+        let places = |number: usize, dots: u32| {
+            let dots: Vec<_> = (1..=dots).map(|at| dot(1e5 / f64::from(at), 0.5)).collect();
+            spread(&vec![series(dots); number], axes, &field)
+        };
+        let three = places(3, 2);
+        let [first, second, third] = [three[0][0], three[1][0], three[2][0]];
+        assert_eq!((second.0 - first.0, third.0 - first.0), (APART, -APART));
+        assert_eq!((first.1, second.1), (second.1, third.1), "upwards they stay where they are");
+        let dense = places(2, 400);
+        assert_eq!(dense[0], dense[1], "there is no room for so many");
     }
 
     #[test]

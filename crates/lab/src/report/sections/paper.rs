@@ -1,8 +1,13 @@
 //! A paper's experiments: its figures, drawn of what was run here, and its claims with their scores.
 
-use crate::paper::{Across, ClaimVerdict, Figure, Paper, Quantity, Results, Score};
-use crate::report::number::whole;
-use crate::report::{Axis, Chart, Dot, Mark, Part, Plot, Section, Series, Table};
+use crate::paper::{
+    Across, ClaimVerdict, Figure, Paper, Picture, Quantity, Results, Score, improvement, quantity,
+};
+use std::collections::BTreeSet;
+
+use crate::compare::rates::{Group, Improvement};
+use crate::report::number::{exact, whole};
+use crate::report::{Axis, Bars, Chart, Dot, Mark, Part, Plot, Section, Series, Table, Value};
 use crate::search::median::median;
 use crate::search::sweep::Run;
 
@@ -17,7 +22,8 @@ pub fn paper(paper: &Paper, results: &Results, scores: &[Score]) -> Vec<Section>
         parts: vec![Part::Text(paper.about.to_owned()), Part::Table(scorecard(scores))],
     };
     let plots = paper.figures.iter().flat_map(|figure| plots(figure, results));
-    let figures: Vec<_> = plots.map(Part::Plot).collect();
+    let pictures = paper.pictures.iter().filter_map(|picture| drawn(picture, results));
+    let figures: Vec<_> = plots.map(Part::Plot).chain(pictures).collect();
     let mut sections = vec![scorecard];
     if !figures.is_empty() {
         sections.push(Section { title: "Figures".to_owned(), parts: figures });
@@ -56,6 +62,50 @@ pub fn scorecard(scores: &[Score]) -> Table {
     }
 }
 
+/// A picture of what was run; `None` where nothing was.
+fn drawn(picture: &Picture, results: &Results) -> Option<Part> {
+    match picture {
+        Picture::Path { title, of } => {
+            let runs = results.of(of);
+            let lost = |run: &Run| run.trial.loss().unwrap_or(0.0);
+            let most = runs.runs().max_by(|one, other| lost(one).total_cmp(&lost(other)))?;
+            let (size, reached) = (most.point.load.size, super::whole(most.trial.reached));
+            let title = format!("{title}: {size} bytes at {reached} frames a second");
+            Some(super::waterfall(title, &most.trial))
+        }
+        Picture::Improvements { title, caption, of, pairs } => {
+            let found = pairs.iter().filter_map(|pair| {
+                let [from, to] = pair;
+                Some((format!("{to} over {from}"), improvement(results.cells(of), *pair)?))
+            });
+            let found: Vec<_> = found.collect();
+            let rows = found.iter().flat_map(|(_, group)| &group.rows);
+            let sizes: BTreeSet<_> = rows.map(|row| row.size).collect();
+            let value = |group: &Group, size: u32| {
+                let row = group.rows.iter().find(|row| row.size == size);
+                row.map_or(Value::Unknown, |row| match row.improvement {
+                    Improvement::Exactly { percent } => Value::Exactly(percent),
+                    Improvement::AtLeast { percent } => Value::AtLeast(percent),
+                    Improvement::AtMost { percent } => Value::AtMost(percent),
+                    Improvement::Unavailable { .. } => Value::Unknown,
+                })
+            };
+            let series = found.iter().map(|(name, group)| {
+                (name.clone(), sizes.iter().map(|size| value(group, *size)).collect())
+            });
+            let bars = Bars {
+                y: Axis::new("improvement of the rate, %"),
+                groups: (
+                    "bytes of a frame".to_owned(),
+                    sizes.iter().map(|size| exact((*size).into())).collect(),
+                ),
+                series: series.collect(),
+            };
+            (!found.is_empty()).then(|| Part::Plot(Plot::new(*title, *caption, Chart::Bars(bars))))
+        }
+    }
+}
+
 /// The plots of a figure: several where there are too many curves for one.
 fn plots(figure: &Figure, results: &Results) -> Vec<Plot> {
     let curves = curves(figure, results);
@@ -86,7 +136,7 @@ fn plots(figure: &Figure, results: &Results) -> Vec<Plot> {
 /// What is to the right. Times and sizes of rings go over powers.
 fn across(across: Across) -> Axis {
     match across {
-        Across::Bytes(name) => Axis::bytes(format!("{name}, bytes")),
+        Across::Bytes(name) => Axis::bytes(quantity(name)),
         Across::Time => Axis::new(across.label()).logarithmic(),
         Across::Rate | Across::Size | Across::Stall | Across::Option(_) => {
             Axis::new(across.label())

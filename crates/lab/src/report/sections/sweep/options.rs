@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::whole;
 use super::MOST_CURVES;
+use crate::paper::quantity;
 use crate::report::{Axis, Chart, Dot, Plot, Series};
 use crate::search::median::median;
 use crate::search::sweep::{Point, Run, number};
@@ -53,6 +54,11 @@ fn others(run: &Run, name: &str) -> String {
     words
 }
 
+/// The quantity of an option without its unit.
+fn title(name: &str) -> &str {
+    quantity(name).split(", ").next().unwrap_or(name)
+}
+
 fn against(name: &str, runs: &[Run]) -> Plot {
     let mut groups: Vec<(String, Vec<&Run>)> = Vec::new();
     for run in runs.iter().filter(|run| value(run, name).is_some()) {
@@ -72,7 +78,11 @@ fn against(name: &str, runs: &[Run]) -> Plot {
         is_line: true,
     });
     let is_size = |run: &Run| value(run, name).is_none_or(|value| value.ends_with(['K', 'M', 'G']));
-    let x = if runs.iter().all(is_size) { Axis::bytes(name) } else { Axis::new(name) };
+    let x = if runs.iter().all(is_size) {
+        Axis::bytes(quantity(name))
+    } else {
+        Axis::new(quantity(name))
+    };
     let chart = Chart::Curves {
         x,
         y: Axis::share("lost, of what was sent"),
@@ -81,7 +91,7 @@ fn against(name: &str, runs: &[Run]) -> Plot {
         has_diagonal: false,
     };
     let caption = "Medians of runs that prove something; the thin lines reach from the least to the most that was lost.";
-    Plot::new(format!("Loss against {name}"), caption, chart)
+    Plot::new(format!("Loss against {}", title(name)), caption, chart)
         .without(faulty, "runs that prove nothing")
         .without(left_out, "runs of other combinations")
 }
