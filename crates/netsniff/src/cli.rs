@@ -66,16 +66,16 @@ const DEFAULT_COMMAND: &str = "analyze";
 const GENERAL_OPTIONS: &[&str] = &["-h", "--help", "-V", "--version"];
 
 /// Parses words, the first of which is the name of the program.
-fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let mut command = Cli::command();
-    let mut matches = command.try_get_matches_from_mut(with_command(words))?;
-    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+fn parse(mut root: clap::Command, words: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let words = with_command(&root, words);
+    let mut matches = root.try_get_matches_from_mut(words)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut root))
 }
 
 /// The words with the command that is meant, where none is named.
-fn with_command(mut words: Vec<OsString>) -> Vec<OsString> {
+fn with_command(root: &clap::Command, mut words: Vec<OsString>) -> Vec<OsString> {
     let at = place_of_command(&words);
-    if words.get(at).is_some_and(|first| lacks_command(&Cli::command(), first)) {
+    if words.get(at).is_some_and(|first| lacks_command(root, first)) {
         words.insert(at, DEFAULT_COMMAND.into());
     }
     words
@@ -119,7 +119,8 @@ const fn is_letter_of_command(byte: u8) -> bool {
 /// What is wrong with these arguments, of a command that is to be run later, in the first words of what it would say.
 fn refusal(arguments: &[String]) -> Option<String> {
     let words = std::iter::once("netsniff").chain(arguments.iter().map(String::as_str));
-    let error = parse(words.map(OsString::from).collect()).err()?.to_string();
+    let words = words.map(OsString::from).collect();
+    let error = parse(Cli::command(), words).err()?.to_string();
     let said = error.lines().next().unwrap_or_default();
     Some(said.trim_start_matches("error: ").to_owned())
 }
@@ -147,13 +148,14 @@ fn words() -> Vec<String> {
 /// Reads the arguments and configuration files, runs the command, and reports its failure.
 #[must_use]
 pub fn main() -> ExitCode {
-    let arguments = std::env::args_os().collect();
-    let arguments = match config::with_files(&Cli::command(), with_command(arguments)) {
+    let root = Cli::command();
+    let words = with_command(&root, std::env::args_os().collect());
+    let arguments = match config::with_files(&root, words) {
         Ok(arguments) => arguments,
         Err(error) => return failed(&error),
     };
     let words = WORDS.get_or_init(|| arguments.words.clone());
-    let (code, is_usage) = match parse(words.clone()) {
+    let (code, is_usage) = match parse(root, words.clone()) {
         Ok(cli) => run(cli),
         Err(error) => (refused(&error), error.use_stderr()),
     };
@@ -327,7 +329,7 @@ mod tests {
         assert!(command.find_subcommand(DEFAULT_COMMAND).is_some());
         let at = |words: &[&str]| {
             let words = words.iter().map(OsString::from).collect();
-            with_command(words).iter().position(|word| word == DEFAULT_COMMAND)
+            with_command(&Cli::command(), words).iter().position(|word| word == DEFAULT_COMMAND)
         };
         assert_eq!(at(&["netsniff", "--config", "a.toml", "-r", "x.pcap"]), Some(3));
         assert_eq!(at(&["netsniff", "--no-config", "--config=a.toml", "x.pcap"]), Some(3));

@@ -132,6 +132,9 @@ impl Arguments {
 /// [`UsageError`] for a file that has been asked for and cannot be read, that others could have written, or that has errors.
 pub fn with_files(root: &Command, words: Vec<OsString>) -> anyhow::Result<Arguments> {
     let plain = |words| Arguments { words, used: Vec::new() };
+    if !may_read(&words) {
+        return Ok(plain(words));
+    }
     let Some(invocation) = overriding::Invocation::of(root, &words) else {
         return Ok(plain(words));
     };
@@ -147,6 +150,14 @@ pub fn with_files(root: &Command, words: Vec<OsString>) -> anyhow::Result<Argume
     let layers = layers(root, &args)?;
     let used = typed.joined_by(root, &layers);
     Ok(Arguments { words: typed.with(&used), used: used.into_iter().cloned().collect() })
+}
+
+/// Whether a file may be read for these words. Where none is, as in most runs, nothing is parsed twice.
+fn may_read(words: &[OsString]) -> bool {
+    let is_named = |word: &OsString| word.as_encoded_bytes().starts_with(b"--config");
+    // What cannot be looked at is there.
+    let is_there = |file: &places::File| file.is_named || file.path.try_exists().unwrap_or(true);
+    words.iter().any(is_named) || places::files(None, false).iter().any(is_there)
 }
 
 /// What files set that are read by such arguments, the one that stands above the others first.

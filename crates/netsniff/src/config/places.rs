@@ -21,7 +21,7 @@ const MOST_BYTES: u64 = 1 << 20;
 pub(super) struct File {
     pub(super) path: PathBuf,
     /// Whether it has been asked for, so that it has to be there.
-    is_named: bool,
+    pub(super) is_named: bool,
 }
 
 impl File {
