@@ -34,6 +34,10 @@ fn tuned(name: &str, arguments: &[&str]) -> Option<Value> {
     let out = Command::new(NETSNIFF).args(common).arg(&output.0).args(arguments).output().unwrap();
     let errors = String::from_utf8_lossy(&out.stderr);
     assert!(matches!(out.status.code(), Some(0 | 1)), "{errors}");
+    if errors.contains("another lab measures") {
+        skip(Need::Quiet, format_args!("{name}: {errors}"));
+        return None;
+    }
     let json = fs::read_to_string(output.0.join("tune.json"))
         .unwrap_or_else(|why| panic!("{why}: {errors}"));
     assert!(
@@ -64,11 +68,14 @@ fn a_share_of_a_processor_is_given_back() {
         skip(Need::Kernel, "no control groups that share processors out");
         return;
     }
+    // A ring that holds less than what comes.
     let words = [
         "--goal",
-        "60k",
+        "150k",
+        "--set",
+        "ring=2M",
         "--host",
-        "quota=5",
+        "quota=1",
         "--only",
         "quota=100",
         "--only",

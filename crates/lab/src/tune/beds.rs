@@ -144,6 +144,8 @@ impl Beds<'_> {
         for _ in 0..REPEATS {
             let bed = match Testbed::make(self.warden, layout) {
                 Ok(bed) => bed,
+                // What cannot be made without a change, either, is no matter of that.
+                Err(why) if *layout == self.layout => return Err(why),
                 Err(why) => return Ok(Loss::Unable(format!("{why:#}"))),
             };
             let trial = attempt(&bed, self.netsniff, tool, &load)?;

@@ -177,6 +177,8 @@ pub struct HeatMap {
 pub struct Waterfall {
     /// How many there were before the first stage.
     pub all: u64,
+    /// What became of them before it: sent, say, or arrived.
+    pub begin: String,
     /// What became of it, in order.
     pub stages: Vec<Stage>,
     /// What is left in the end.

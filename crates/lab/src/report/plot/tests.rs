@@ -65,6 +65,7 @@ fn plots() -> Vec<Plot> {
     let stage = |lost| Stage { name: text("stage"), lost };
     let waterfall = Waterfall {
         all: 4_812_345_678,
+        begin: "sent".to_owned(),
         stages: vec![stage(Some(7)), stage(None), stage(Some(1_000_000_000))],
         left: "captured".to_owned(),
     };

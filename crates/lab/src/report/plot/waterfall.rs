@@ -35,9 +35,10 @@ pub(super) fn unplaced(waterfall: &Waterfall) -> Vec<(String, usize)> {
 }
 
 pub(super) fn draw(area: &Area<'_>, waterfall: &Waterfall, palette: Palette) -> Drawn {
-    let Waterfall { all, stages, left } = waterfall;
+    let Waterfall { all, begin: first, stages, left } = waterfall;
     let rows = stages.len() as i32 + 2;
-    let labels = stages.iter().map(|stage| stage.name.as_str()).chain(["sent", left]);
+    let labels =
+        stages.iter().map(|stage| stage.name.as_str()).chain([first.as_str(), left.as_str()]);
     let widest = labels.map(|label| width(&clean(label), LABEL)).max().unwrap_or(0);
     let begin = LEFT.min(widest + SIDE + 10);
     let width = WIDTH as i32 - begin - RIGHT;
@@ -62,7 +63,7 @@ pub(super) fn draw(area: &Area<'_>, waterfall: &Waterfall, palette: Palette) -> 
         Ok(())
     };
     bar(0, 0, *all, 0)?;
-    label(0, "sent", &exact(*all))?;
+    label(0, first, &exact(*all))?;
     // What nobody knows may be anything: from there on nothing is drawn.
     let mut rest = Some(*all);
     for (row, stage) in (1..).zip(stages) {
@@ -98,6 +99,7 @@ mod tests {
         let stage = |name: &str, lost| Stage { name: name.to_owned(), lost };
         let waterfall = |third| Waterfall {
             all: 4_812_345,
+            begin: "sent".to_owned(),
             stages: vec![
                 stage("backlog", Some(0)),
                 stage("ring", Some(7)),

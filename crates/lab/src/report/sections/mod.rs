@@ -114,7 +114,12 @@ fn waterfall(title: String, trial: &Trial) -> Part {
     let stages = planted.into_iter().flatten().chain(others).collect();
     let caption = "Each bar is what is left, or was lost, of what was sent; the numbers are exact counts, and what nobody \
                    knows is unavailable.";
-    let waterfall = Waterfall { all: trial.sent, stages, left: "captured".to_owned() };
+    let waterfall = Waterfall {
+        all: trial.sent,
+        begin: "sent".to_owned(),
+        stages,
+        left: "captured".to_owned(),
+    };
     Part::Plot(Plot::new(title, caption, Chart::Waterfall(waterfall)))
 }
 

@@ -67,14 +67,22 @@ fn waterfall(diagnosis: &Diagnosis) -> Section {
         .collect();
     let came = diagnosis.watched.stages.iter().find_map(|stage| stage.during("rx_packets"));
     let title = "The way of packets".to_owned();
-    let Some(came) = came else {
-        let text = "The interface does not tell how many packets came.".to_owned();
+    let Some(came) = came.filter(|came| *came > 0) else {
+        let text = match came {
+            Some(_) => "No packet came while it was watched.".to_owned(),
+            None => "The interface does not tell how many packets came.".to_owned(),
+        };
         return Section { title, parts: vec![Part::Text(text)] };
     };
     // What was lost before the interface counted is no part of what it counted.
     let before = stages.first().and_then(|stage| stage.lost).unwrap_or_default();
     let all = came.saturating_add(before);
-    let waterfall = Waterfall { all, stages, left: "left for captures".to_owned() };
+    let waterfall = Waterfall {
+        all,
+        begin: "arrived".to_owned(),
+        stages,
+        left: "left for captures".to_owned(),
+    };
     let caption = "Packets that came while it was watched, and those that each stage that counts has lost of them. Drops of the \
                    backlog are of all interfaces together.";
     Section {
