@@ -71,11 +71,11 @@ fn a_share_of_a_processor_is_given_back() {
     // A ring that holds less than what comes.
     let words = [
         "--goal",
-        "150k",
+        "80k",
         "--set",
         "ring=2M",
         "--host",
-        "quota=1",
+        "quota=5",
         "--only",
         "quota=100",
         "--only",
