@@ -96,7 +96,14 @@ fn what_cannot_be_certified_stands_there() {
     assert!(statement.made.starts_with("20") && statement.made.ends_with('Z'));
     let machine = Machine::here(&[]);
     assert_eq!(statement.configuration.machine.kernel, machine.kernel);
-    assert!(statement.configuration.tool.command.join(" ").starts_with("netsniff record -i IFACE"));
+    assert!(
+        statement
+            .configuration
+            .tool
+            .command
+            .join(" ")
+            .starts_with("netsniff --no-config record -i IFACE")
+    );
     let (code, ..) = certify(&words);
     assert_eq!(code, Some(1), "the directory is there");
 
@@ -222,7 +229,7 @@ fn a_certificate_holds_until_something_is_worsened() {
         files.verify(&["--check", "5s", "--quota", "10", "--set", "ring=256K", "--quiet"]);
     assert_eq!(code, Some(1), "{found}");
     assert!(says(&found, "--quota is 10 %, certified is none"), "{found}");
-    assert!(says(&found, "the command of the capture is netsniff record"), "{found}");
+    assert!(says(&found, "the command of the capture is netsniff --no-config record"), "{found}");
 
     // A backlog of one frame, where 32 leave together.
     let Some(worsened) = Worsened::backlog("1") else {
