@@ -205,7 +205,9 @@ fn nothing_stays_on_either_machine() {
     for (name, time) in [("-INT", "2s"), ("-KILL", "5m"), ("ssh", "5m")] {
         let lab = start(&machines, time);
         let pid = lab.id();
-        let sends = |line: &String| line.contains("netsniff generate") && !line.contains("sh -c");
+        let sends = |line: &String| {
+            line.contains("netsniff --no-config generate") && !line.contains("sh -c")
+        };
         until("it sends", || machines.running_there().iter().any(sends));
         assert!(machines.files_there() > 0 && !running_here(&machines, pid).is_empty());
         let signal = |name: &str, pid: &str| {

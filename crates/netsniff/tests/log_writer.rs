@@ -205,6 +205,21 @@ fn lines(mut reader: std::io::PipeReader) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
+/// The logs of all rows of layered text, whose header lines say which word is the name of the log.
+fn logs_of_text(lines: &[String]) -> Vec<String> {
+    let mut logs = Vec::new();
+    let mut at = None;
+    for line in lines {
+        if let Some(fields) = line.strip_prefix("#fields ") {
+            at = fields.split(' ').position(|field| field == "_path");
+        } else if !line.starts_with('#') {
+            let word = line.split(' ').nth(at.expect("rows come behind their header"));
+            logs.push(word.expect("a row has all its words").to_owned());
+        }
+    }
+    logs
+}
+
 /// The logs of all rows in a stream, which ends with a whole one.
 fn logs_of_rows(format: Format, mut reader: std::io::PipeReader) -> Vec<String> {
     if format == Format::Json {
@@ -213,6 +228,9 @@ fn logs_of_rows(format: Format, mut reader: std::io::PipeReader) -> Vec<String> 
             row["_path"].as_str().unwrap().to_owned()
         };
         return lines(reader).iter().map(log).collect();
+    }
+    if format == Format::Text {
+        return logs_of_text(&lines(reader));
     }
     let mut bytes = Vec::new();
     reader.read_to_end(&mut bytes).unwrap();
