@@ -1,14 +1,14 @@
 //! What came of a stream beyond holes, until the holes end.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 
 use netsniff_packet::Timestamp;
 
 use super::stream::ArrivedSegment;
 use crate::reassembly::piece::Overlap;
 
-/// Bytes that a segment takes besides its own.
-const PER_SEGMENT: usize = size_of::<Segment>() + 16;
+/// Bytes that a segment takes besides its own: nodes of the tree are half full at least, and two thirds mostly.
+const PER_SEGMENT: usize = (size_of::<u64>() + size_of::<Segment>()) * 3 / 2 + 16;
 
 /// A part of a segment that lies beyond a hole.
 #[derive(Debug)]
@@ -41,10 +41,12 @@ impl Segment {
     }
 }
 
-/// Segments beyond holes: sorted, not empty, and without overlaps.
+/// Segments beyond holes: sorted, not empty, and without overlaps. A tree, because somebody may send thousands of tiny ones in
+/// the worst order.
 #[derive(Debug)]
 pub(super) struct OutOfOrderQueue {
-    segments: VecDeque<Segment>,
+    /// By their positions.
+    segments: BTreeMap<u64, Segment>,
     /// How many of them go on where the one before ends.
     joints: usize,
     bytes: usize,
@@ -60,7 +62,7 @@ pub(super) struct OutOfOrderQueue {
 impl OutOfOrderQueue {
     pub(super) const fn new(since: Timestamp) -> Self {
         let told = Timestamp::from_nanos(i64::MIN);
-        Self { segments: VecDeque::new(), joints: 0, bytes: 0, since, due: None, told }
+        Self { segments: BTreeMap::new(), joints: 0, bytes: 0, since, due: None, told }
     }
 
     /// Bytes that the segments take.
@@ -75,34 +77,35 @@ impl OutOfOrderQueue {
 
     /// The position at which the first segment begins.
     pub(super) fn first(&self) -> Option<u64> {
-        self.segments.front().map(|segment| segment.position)
+        self.segments.first_key_value().map(|(position, _)| *position)
     }
 
     /// When the first segment came.
     pub(super) fn first_time(&self) -> Option<Timestamp> {
-        self.segments.front().map(|segment| segment.time)
+        self.segments.first_key_value().map(|(_, segment)| segment.time)
     }
 
     /// Takes the first segment, if it begins at or before `next`, below `end`, and counts: below
     /// `acknowledged` everything does.
     pub(super) fn pop_at(&mut self, next: u64, acknowledged: u64, end: u64) -> Option<Segment> {
-        self.segments.front().filter(|segment| {
-            segment.position <= next
-                && segment.position < end
-                && (!segment.is_tentative || segment.high() <= acknowledged)
-        })?;
-        self.remove(0)
+        let (_, first) = self.segments.first_key_value()?;
+        let is_due = first.position <= next
+            && first.position < end
+            && (!first.is_tentative || first.high() <= acknowledged);
+        let position = first.position;
+        is_due.then(|| self.remove(position)).flatten()
     }
 
     /// Whether the first segment stands at `next` and waits to be acknowledged.
     pub(super) fn is_tentative_at(&self, next: u64) -> bool {
-        self.segments.front().is_some_and(|first| first.is_tentative && first.position <= next)
+        let first = self.segments.first_key_value();
+        first.is_some_and(|(_, first)| first.is_tentative && first.position <= next)
     }
 
     /// Lets the first segment count.
     pub(super) fn accept_first(&mut self) {
-        if let Some(first) = self.segments.front_mut() {
-            first.is_tentative = false;
+        if let Some(mut first) = self.segments.first_entry() {
+            first.get_mut().is_tentative = false;
         }
     }
 
@@ -117,25 +120,21 @@ impl OutOfOrderQueue {
     ) -> bool {
         let mut low = it.position.max(next);
         let mut is_contradicted = false;
-        let mut at = self.segments.partition_point(|segment| segment.high() <= low);
         while low < high {
-            let Some(segment) = self.segments.get_mut(at).filter(|it| it.position < high) else {
-                self.add(at, it, low, high);
+            let Some(segment) = self.reaching_beyond(low).filter(|it| it.position < high) else {
+                self.add(it, low, high);
                 break;
             };
             let (from, to) = (segment.position, segment.high());
             if low < from {
-                self.add(at, it, low, from);
-                at += 1;
+                self.add(it, low, from);
                 low = from;
                 continue;
             }
             let to = to.min(high);
             is_contradicted |= meet(segment, it, low, to, overlap);
             if segment.is_tentative && !it.is_doubtful {
-                at = self.replace(at, it, low, to);
-            } else {
-                at += 1;
+                self.replace(from, it, low, to);
             }
             low = to;
         }
@@ -144,28 +143,27 @@ impl OutOfOrderQueue {
 
     /// Drops all that lies at `end` or behind it.
     pub(super) fn truncate(&mut self, end: u64) {
-        while self.segments.back().is_some_and(|last| last.position >= end) {
-            self.remove(self.segments.len() - 1);
+        while let Some((&position, _)) = self.segments.last_key_value()
+            && position >= end
+        {
+            self.remove(position);
         }
     }
 
     /// Cuts the segment that reaches over a position in two.
     pub(super) fn split_at(&mut self, position: u64) {
-        let at = self.segments.partition_point(|segment| segment.high() <= position);
-        if self.segments.get(at).is_none_or(|old| old.position >= position) {
-            return;
-        }
-        let Some(old) = self.remove(at) else { return };
+        let before = self.segments.range(..position).next_back();
+        let over = before.filter(|(_, segment)| segment.high() > position).map(|(at, _)| *at);
+        let Some(old) = over.and_then(|at| self.remove(at)) else { return };
         let whole = old.as_arrival();
-        self.add(at, &whole, position, old.high());
-        self.add(at, &whole, old.position, position);
+        self.add(&whole, position, old.high());
+        self.add(&whole, old.position, position);
     }
 
     /// Marks the byte at a position as urgent, if it is held. A mark that may never reach the receiver
     /// `is_doubtful`, and changes nothing that is sure to.
     pub(super) fn mark_urgent(&mut self, position: u64, is_doubtful: bool) {
-        let at = self.segments.partition_point(|segment| segment.high() <= position);
-        let marked = self.segments.get(at).is_some_and(|segment| {
+        let marked = self.reaching_beyond(position).is_some_and(|segment| {
             segment.position <= position
                 && !segment.is_urgent
                 && (!is_doubtful || segment.is_tentative)
@@ -175,37 +173,42 @@ impl OutOfOrderQueue {
         }
         self.split_at(position);
         self.split_at(position.saturating_add(1));
-        let at = self.segments.partition_point(|segment| segment.high() <= position);
-        if let Some(byte) = self.segments.get_mut(at) {
+        if let Some(byte) = self.segments.get_mut(&position) {
             byte.is_urgent = true;
         }
     }
 
     /// Whether there is something behind `end`.
     pub(super) fn reaches_beyond(&self, end: u64) -> bool {
-        self.segments.back().is_some_and(|last| last.high() > end)
+        self.segments.last_key_value().is_some_and(|(_, last)| last.high() > end)
+    }
+
+    /// The first segment of which something lies at a position or behind it.
+    fn reaching_beyond(&mut self, position: u64) -> Option<&mut Segment> {
+        let before = self.segments.range(..=position).next_back();
+        let at = match before.filter(|(_, segment)| segment.high() > position) {
+            Some((at, _)) => *at,
+            None => *self.segments.range(position..).next()?.0,
+        };
+        self.segments.get_mut(&at)
     }
 
     /// Puts an arrival in the place of the part of the tentative segment at `at` that lies from `low`
-    /// to `high`. Returns the index behind it.
-    fn replace(&mut self, at: usize, it: &ArrivedSegment<'_>, low: u64, high: u64) -> usize {
-        let Some(old) = self.remove(at) else { return at };
+    /// to `high`.
+    fn replace(&mut self, at: u64, it: &ArrivedSegment<'_>, low: u64, high: u64) {
+        let Some(old) = self.remove(at) else { return };
         let rest = old.as_arrival();
-        let mut next = at;
         if old.position < low {
-            self.add(next, &rest, old.position, low);
-            next += 1;
+            self.add(&rest, old.position, low);
         }
-        self.add(next, it, low, high);
-        next += 1;
+        self.add(it, low, high);
         if high < old.high() {
-            self.add(next, &rest, high, old.high());
+            self.add(&rest, high, old.high());
         }
-        next
     }
 
-    /// Adds the part of an arrival from `low` to `high` before the segment at `at`.
-    fn add(&mut self, at: usize, it: &ArrivedSegment<'_>, low: u64, high: u64) {
+    /// Adds the part of an arrival from `low` to `high`, where nothing is.
+    fn add(&mut self, it: &ArrivedSegment<'_>, low: u64, high: u64) {
         let data = part(it.data, it.position, low, high);
         let missing = high - low - data.len() as u64;
         let is_tentative = it.is_doubtful;
@@ -213,22 +216,22 @@ impl OutOfOrderQueue {
         let segment =
             Segment { time, position: low, data, missing, is_tentative, is_urgent: false };
         self.bytes += segment.data.len() + PER_SEGMENT;
-        self.joints += self.neighbours(at, &segment);
-        self.segments.insert(at, segment);
+        self.joints += self.neighbours(&segment);
+        self.segments.insert(low, segment);
     }
 
-    fn remove(&mut self, at: usize) -> Option<Segment> {
-        let segment = self.segments.remove(at)?;
+    fn remove(&mut self, at: u64) -> Option<Segment> {
+        let segment = self.segments.remove(&at)?;
         self.bytes = self.bytes.saturating_sub(segment.data.len() + PER_SEGMENT);
-        self.joints = self.joints.saturating_sub(self.neighbours(at, &segment));
+        self.joints = self.joints.saturating_sub(self.neighbours(&segment));
         Some(segment)
     }
 
-    /// How many others touch a segment that is to stand before the one at `at`.
-    fn neighbours(&self, at: usize, segment: &Segment) -> usize {
-        let before = at.checked_sub(1).and_then(|at| self.segments.get(at));
-        usize::from(before.is_some_and(|before| before.high() == segment.position))
-            + usize::from(self.segments.get(at).is_some_and(|it| it.position == segment.high()))
+    /// How many others touch a segment that is not among them.
+    fn neighbours(&self, segment: &Segment) -> usize {
+        let before = self.segments.range(..segment.position).next_back();
+        usize::from(before.is_some_and(|(_, before)| before.high() == segment.position))
+            + usize::from(self.segments.contains_key(&segment.high()))
     }
 }
 
