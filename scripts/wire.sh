@@ -34,6 +34,7 @@ scratch=$(mktemp -d)
 pid=''
 
 # However this ends, nothing of it goes on.
+# shellcheck disable=SC2317
 clean() {
     [ -z "$pid" ] || kill -KILL -- "-$pid" 2>/dev/null || true
     testbed_down "$name"
