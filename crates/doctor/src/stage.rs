@@ -267,7 +267,7 @@ mod tests {
             let mut stage = Stage::new(StageId::Wire);
             stage.count("a", "x", total, Loss::Packets);
             stage.count("b", "x", other, Loss::Packets);
-            stage.count("c", "x", Some(9), Loss::Maybe);
+            stage.count("c", "x", total.map(|total| total + 100), Loss::Maybe);
             stage
         };
         let lost = |mut after: Stage, before: &Stage| {
