@@ -197,4 +197,25 @@ mod tests {
         }
         assert!(Format::from_str("xml", false).is_err());
     }
+
+    netsniff_analysis::record! {
+        /// A row that begins with text.
+        pub struct Note<'a> => "note" {
+            /// The text.
+            text: &'a str => "text", string, None, FreeText, Netsniff;
+        }
+    }
+
+    fn row_of<F: RowFormat>() -> Vec<u8> {
+        let mut out = b"before\n".to_vec();
+        F::columns(&Note { text: "#close" }, &mut out);
+        F::end_row(&mut out);
+        out
+    }
+
+    #[test]
+    fn a_row_never_looks_like_a_header() {
+        assert_eq!(row_of::<tsv::Tsv>(), b"before\n\\x23close\n");
+        assert_eq!(row_of::<text::Text>(), b"before\n\\x23close note\n");
+    }
 }

@@ -493,19 +493,4 @@ mod tests {
             assert!(layouts.contains(&layout), "{layout:?}");
         }
     }
-
-    #[test]
-    fn a_row_never_looks_like_a_header() {
-        netsniff_analysis::record! {
-            /// A row that begins with text.
-            pub struct Note<'a> => "note" {
-                /// The text.
-                text: &'a str => "text", string, None, FreeText, Netsniff;
-            }
-        }
-        let mut out = b"before\n".to_vec();
-        Text::columns(&Note { text: "#close" }, &mut out);
-        Text::end_row(&mut out);
-        assert_eq!(out, b"before\n\\x23close note\n");
-    }
 }

@@ -313,19 +313,4 @@ mod tests {
             assert_eq!(text(Value::Double(value)), expected);
         }
     }
-
-    #[test]
-    fn a_row_never_looks_like_a_header() {
-        netsniff_analysis::record! {
-            /// A row that begins with text.
-            pub struct Note<'a> => "note" {
-                /// The text.
-                text: &'a str => "text", string, None, FreeText, Netsniff;
-            }
-        }
-        let mut out = b"before\n".to_vec();
-        Tsv::columns(&Note { text: "#close" }, &mut out);
-        Tsv::end_row(&mut out);
-        assert_eq!(out, b"before\n\\x23close\n");
-    }
 }
