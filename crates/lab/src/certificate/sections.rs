@@ -2,7 +2,7 @@
 
 use super::{Certified, Repeated, Statement};
 use crate::report::number::{exact, whole};
-use crate::report::sections::{NOTE_ON_FAULTS, counts_for};
+use crate::report::sections::{NOTE_ON_FAULTS, RUN_COLUMNS, counts_for};
 use crate::report::{Axis, Bars, Chart, Part, Plot, Section, Table, Value};
 use crate::search::HighestRate;
 use crate::trial::reasons;
@@ -128,15 +128,6 @@ fn repeated(sizes: &[Certified]) -> Part {
     if rows.is_empty() {
         return Part::Text("There were none.".to_owned());
     }
-    let names = [
-        ("bytes", true),
-        ("run", false),
-        ("asked frames/s", true),
-        ("reached", true),
-        ("sent", true),
-        ("captured", true),
-        ("missed", false),
-        ("counts for", false),
-    ];
+    let names: Vec<_> = [("bytes", true)].into_iter().chain(RUN_COLUMNS).collect();
     Part::Table(columns(&names, rows, Some(NOTE_ON_FAULTS)))
 }

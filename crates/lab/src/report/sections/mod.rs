@@ -12,7 +12,7 @@ pub use self::lossless::lossless;
 pub use self::paper::{paper, scorecard};
 pub use self::predictions::predictions;
 pub use self::sweep::sweep;
-pub(crate) use self::unproven::{NOTE_ON_FAULTS, counts_for};
+pub(crate) use self::unproven::{NOTE_ON_FAULTS, RUN_COLUMNS, counts_for};
 
 use super::Stage;
 use super::{Chart, Part, Plot, Waterfall, number};

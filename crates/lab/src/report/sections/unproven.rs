@@ -5,6 +5,17 @@ use crate::report::number::exact;
 use crate::report::{Part, Section, Table};
 use crate::trial::Trial;
 
+/// Columns of a table of such runs: their names, and whether they are numbers.
+pub(crate) const RUN_COLUMNS: [(&str, bool); 7] = [
+    ("run", false),
+    ("asked frames/s", true),
+    ("reached", true),
+    ("sent", true),
+    ("captured", true),
+    ("missed", false),
+    ("counts for", false),
+];
+
 /// What is told below a table of such runs.
 pub(crate) const NOTE_ON_FAULTS: &str = "A run that proves nothing counts for nothing, whatever was lost in it, and is repeated, up to three runs in all, \
     unless its tool cannot begin. One that steers may miss its rate: it counts for the one that it reached.";
@@ -33,17 +44,8 @@ pub(super) fn unproven<'a>(
         ]
     };
     let rows: Vec<_> = runs.filter(|(_, trial, _)| !trial.is_valid()).map(row).collect();
-    let columns = [
-        ("run", false),
-        ("asked frames/s", true),
-        ("reached", true),
-        ("sent", true),
-        ("captured", true),
-        ("missed", false),
-        ("counts for", false),
-    ];
     let table = Table {
-        columns: columns.map(|(name, is_number)| (name.to_owned(), is_number)).to_vec(),
+        columns: RUN_COLUMNS.map(|(name, is_number)| (name.to_owned(), is_number)).to_vec(),
         rows,
         note: Some(NOTE_ON_FAULTS.to_owned()),
     };
