@@ -97,7 +97,7 @@ impl HostReader {
     ///
     /// Where the file cannot be read.
     pub fn counters(&mut self) -> Result<HostCounters> {
-        Ok(parse(&self.text()?))
+        Ok(totals(&softnet(&self.text()?)))
     }
 
     /// Packets that each processor has received so far, by its number; 0 for those that are offline.
@@ -106,7 +106,7 @@ impl HostReader {
     ///
     /// Where the file cannot be read.
     pub fn received(&mut self) -> Result<Vec<u64>> {
-        Ok(parse_received(&self.text()?))
+        Ok(received(&softnet(&self.text()?)))
     }
 
     /// Packets that interfaces have handed over and that wait for the stack, and how many processors may have one
@@ -116,7 +116,7 @@ impl HostReader {
     ///
     /// Where the file cannot be read.
     pub fn backlog(&mut self) -> Result<Option<Backlog>> {
-        Ok(parse_backlog(&self.text()?))
+        Ok(backlog(&softnet(&self.text()?)))
     }
 
     fn text(&self) -> Result<String> {
@@ -149,46 +149,70 @@ pub(crate) fn possible_processors() -> Result<u32> {
     count.ok_or_else(|| Error::Invalid(format!("{POSSIBLE} makes no sense: {text}")))
 }
 
-/// One line for each processor, columns in hexadecimal: processed, dropped, time_squeeze and others.
-fn parse(text: &str) -> HostCounters {
-    let mut sum = HostCounters::default();
-    for line in text.lines() {
-        let mut columns = line.split_ascii_whitespace().map(|word| u64::from_str_radix(word, 16));
-        let mut column = |skip: usize| columns.nth(skip).and_then(std::result::Result::ok);
-        let (dropped, squeezes) = (column(1), column(0));
-        sum.backlog_dropped += dropped.unwrap_or_default();
-        sum.time_squeezes += squeezes.unwrap_or_default();
-    }
-    sum
+/// What a processor has done with received packets: a line of `/proc/net/softnet_stat`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Softnet {
+    /// Its number.
+    pub processor: usize,
+    /// Packets that it received.
+    pub processed: u64,
+    /// Packets for which its backlog had no room.
+    pub dropped: u64,
+    /// How often it stopped although more was there.
+    pub squeezed: u64,
+    /// How often another processor asked it to receive (RPS).
+    pub steered: u64,
+    /// Packets that wait in its backlog; `None` where the kernel does not tell (before Linux 5.10).
+    pub waiting: Option<u64>,
 }
 
-/// The first column of each line, at the place that its 13th tells, the processor's number. Before Linux 5.10
-/// there was none, and lines were as many as processors.
-fn parse_received(text: &str) -> Vec<u64> {
+/// Reads `/proc/net/softnet_stat`: a line for each processor, columns in hexadecimal. Lines that make no sense are left out.
+#[must_use]
+pub fn softnet(text: &str) -> Vec<Softnet> {
+    /// Where the steered, the waiting and the processor's number stand. Before Linux 5.10 there was no number, and lines
+    /// were as many as processors.
+    const STEERED: usize = 9;
+    const WAITING: usize = 11;
     const PROCESSOR: usize = 12;
+    let line = |(at, line): (usize, &str)| {
+        let columns = line.split_ascii_whitespace();
+        let columns: Vec<_> =
+            columns.map(|word| u64::from_str_radix(word, 16).ok()).take(PROCESSOR + 1).collect();
+        let column = |at: usize| columns.get(at).copied().flatten();
+        let number = column(PROCESSOR).map_or(Some(at), |number| usize::try_from(number).ok());
+        Some(Softnet {
+            processor: number.filter(|number| *number < MOST_PROCESSORS)?,
+            processed: column(0)?,
+            dropped: column(1).unwrap_or_default(),
+            squeezed: column(2).unwrap_or_default(),
+            steered: column(STEERED).unwrap_or_default(),
+            waiting: column(WAITING),
+        })
+    };
+    text.lines().enumerate().filter_map(line).collect()
+}
+
+fn totals(all: &[Softnet]) -> HostCounters {
+    HostCounters {
+        backlog_dropped: all.iter().map(|one| one.dropped).sum(),
+        time_squeezes: all.iter().map(|one| one.squeezed).sum(),
+    }
+}
+
+/// Packets that each processor has received, at the place of its number.
+fn received(all: &[Softnet]) -> Vec<u64> {
     let mut received = Vec::new();
-    for (line, at) in text.lines().zip(0..) {
-        let mut columns = line.split_ascii_whitespace().map(|word| u64::from_str_radix(word, 16));
-        let Some(Ok(packets)) = columns.next() else { continue };
-        let number = columns.nth(PROCESSOR - 1).and_then(std::result::Result::ok);
-        let number = number.map_or(Some(at), |number| usize::try_from(number).ok());
-        let Some(number) = number.filter(|number| *number < MOST_PROCESSORS) else { continue };
-        received.resize(received.len().max(number + 1), 0);
-        received[number] = packets;
+    for one in all {
+        received.resize(received.len().max(one.processor + 1), 0);
+        received[one.processor] = one.processed;
     }
     received
 }
 
-/// The twelfth column of each line; `None` where one has none.
-fn parse_backlog(text: &str) -> Option<Backlog> {
-    const WAITING: usize = 11;
-    let mut backlog = Backlog::default();
-    for line in text.lines() {
-        let waiting = line.split_ascii_whitespace().nth(WAITING)?;
-        backlog.waiting += u64::from_str_radix(waiting, 16).ok()?;
-        backlog.processors += 1;
-    }
-    Some(backlog)
+/// What waits on all of them; `None` where one does not tell.
+fn backlog(all: &[Softnet]) -> Option<Backlog> {
+    let waiting = all.iter().map(|one| one.waiting).sum::<Option<u64>>()?;
+    Some(Backlog { waiting, processors: all.len() as u64 })
 }
 
 /// A packet socket of this network namespace, of any process.
@@ -265,26 +289,41 @@ mod tests {
     #[test]
     fn processors_add_up() {
         let text = "0000a1b2 00000003 00000010 00000000\n00000001 0000000f 00000001 00000000\n";
-        let sum = parse(text);
+        let sum = totals(&softnet(text));
         assert_eq!((sum.backlog_dropped, sum.time_squeezes), (18, 17));
-        assert_eq!(parse(""), HostCounters::default());
+        assert_eq!(totals(&softnet("")), HostCounters::default());
     }
 
     #[test]
     fn each_processor_has_its_packets() {
         let rest = "0 0 0 0 0 0 0 0 0 0 0";
         let text = format!("10 {rest} 0 0 0\n2b {rest} 3 0 0\nxyz {rest} 1\n5 {rest} ffffffff\n");
-        assert_eq!(parse_received(&text), [16, 0, 0, 43]);
-        assert_eq!(parse_received("a 0 0\nb 0 0\n"), [10, 11]);
+        assert_eq!(received(&softnet(&text)), [16, 0, 0, 43]);
+        assert_eq!(received(&softnet("a 0 0\nb 0 0\n")), [10, 11]);
         let mut reader = HostReader::open().unwrap();
         assert!(!reader.received().unwrap().is_empty());
     }
 
     #[test]
+    fn each_processor_has_its_line() {
+        let rest = "0 0 0 0 0 0";
+        let all = softnet(&format!("10 2 3 {rest} 4 7 5 1\nff 0 1 {rest} 0 0 0 5"));
+        let first = Softnet {
+            processor: 1,
+            processed: 16,
+            dropped: 2,
+            squeezed: 3,
+            steered: 4,
+            waiting: Some(5),
+        };
+        assert_eq!((all[0], all[1].processor, all[1].processed), (first, 5, 255));
+    }
+
+    #[test]
     fn what_waits_for_the_stack_is_known_where_the_kernel_tells() {
         let text = "10 0 0 0 0 0 0 0 0 0 0 1a 0 0 0\n2b 0 0 0 0 0 0 0 0 0 0 3 1 3 0\n";
-        assert_eq!(parse_backlog(text), Some(Backlog { waiting: 29, processors: 2 }));
-        assert_eq!(parse_backlog("10 0 0 0 0 0 0 0 0 0 0\n"), None);
+        assert_eq!(backlog(&softnet(text)), Some(Backlog { waiting: 29, processors: 2 }));
+        assert_eq!(backlog(&softnet("10 0 0 0 0 0 0 0 0 0 0\n")), None);
     }
 
     #[test]

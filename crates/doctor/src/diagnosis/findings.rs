@@ -87,14 +87,12 @@ fn losses(stage: &Stage, found: &mut Vec<Finding>) {
 
 /// Captures whose control group had used up its share.
 fn throttled(watched: &Watched, found: &mut Vec<Finding>) {
-    let counters =
-        stage(watched, StageId::Process).map(|stage| &stage.counters[..]).unwrap_or_default();
-    for counter in counters.iter().filter(|counter| counter.loss == Loss::Sign) {
-        let Some(times) = counter.during.filter(|times| *times > 0) else { continue };
-        let process = counter.name.trim_start_matches("throttled ");
+    for capture in &watched.captures {
+        let Some(times) = capture.throttled_during.filter(|times| *times > 0) else { continue };
         let text = format!(
-            "processes that capture: {process} was kept off the processors {times} times, since its control group had used up its \
-             share (nr_throttled)."
+            "processes that capture: {} {} was kept off the processors {times} times, since its control group had used up its share \
+             (nr_throttled).",
+            capture.name, capture.pid
         );
         found.push(finding(StageId::Process, Level::Near, text));
     }
@@ -102,14 +100,14 @@ fn throttled(watched: &Watched, found: &mut Vec<Finding>) {
 
 /// Captures that could have run and had no processor.
 fn waiting(watched: &Watched, found: &mut Vec<Finding>) {
-    let counters =
-        stage(watched, StageId::Process).map(|stage| &stage.counters[..]).unwrap_or_default();
-    for counter in counters {
-        let Some(thread) = counter.name.strip_prefix("waited_ns ") else { continue };
-        let share = counter.during.unwrap_or_default() as f64 / watched.nanos.max(1) as f64;
+    for thread in watched.captures.iter().flat_map(|capture| &capture.threads) {
+        let waited = thread.waited_during_ns.unwrap_or_default();
+        let share = waited as f64 / watched.nanos.max(1) as f64;
         if share > WAITED {
             let text = format!(
-                "processes that capture: {thread} waited for a processor in {:.0} % of the time, while others had it.",
+                "processes that capture: thread {} {} waited for a processor in {:.0} % of the time, while others had it.",
+                thread.tid,
+                thread.name,
                 share * 100.0
             );
             found.push(finding(StageId::Process, Level::Near, text));

@@ -35,6 +35,7 @@ fn with(mut stage: Stage, setting: Setting, value: &str, most: Option<&str>) -> 
         rules: "",
         value: Some(value.to_owned()),
         most: most.map(str::to_owned),
+        is_fixed: false,
         holds: None,
         advice: None,
     });
@@ -134,22 +135,21 @@ fn a_capture_that_shares_a_processor_with_receiving_is_named() {
         allowed: "1".to_owned(),
         processor: Some(1),
         ran_ns: 0,
-        waited_ns: 0,
+        waited_ns: 300_000_000,
+        waited_during_ns: Some(300_000_000),
         class: "other, nice 0".to_owned(),
     };
     let capture = Capture {
         pid: 11,
         name: "netsniff".to_owned(),
         threads: vec![thread],
-        throttled: None,
+        throttled: Some(9),
+        throttled_during: Some(4),
         sockets: Vec::new(),
     };
     let threaded =
         with(Stage::new(StageId::Napi), Setting::of_interface("eth0", "threaded"), "0", None);
-    let mut process = counted(StageId::Process, "throttled netsniff 11", Loss::Sign, 4);
-    process.count("waited_ns thread 12 ring", "file", Some(9), Loss::None);
-    process.counters[1].during = Some(300_000_000);
-    let watched = Watched { captures: vec![capture], ..watched(vec![threaded, process]) };
+    let watched = Watched { captures: vec![capture], ..watched(vec![threaded]) };
     let diagnosis = Diagnosis::of("eth0", None, watched);
     let said: Vec<_> = diagnosis
         .findings

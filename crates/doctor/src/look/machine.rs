@@ -14,43 +14,67 @@ const STAT: &str = "/proc/stat";
 pub struct Processor {
     /// Its number.
     pub number: u32,
-    /// Programs, and the kernel for them.
-    pub work: u64,
-    /// Interrupts and what follows them: receiving.
-    pub softirq: u64,
-    /// What other virtual machines took.
-    pub steal: u64,
-    /// Nothing, or waiting for a disk.
-    pub idle: u64,
+    /// user, nice, system, idle, iowait, irq, softirq, steal.
+    pub ticks: [u64; 8],
 }
 
 impl Processor {
+    /// Programs, and the kernel for them.
+    #[must_use]
+    pub const fn work(&self) -> u64 {
+        self.ticks[0] + self.ticks[1] + self.ticks[2]
+    }
+
+    /// Interrupts and what follows them: receiving.
+    #[must_use]
+    pub const fn softirq(&self) -> u64 {
+        self.ticks[5] + self.ticks[6]
+    }
+
+    /// What other virtual machines took.
+    #[must_use]
+    pub const fn steal(&self) -> u64 {
+        self.ticks[7]
+    }
+
+    /// Nothing, or waiting for a disk.
+    #[must_use]
+    pub const fn idle(&self) -> u64 {
+        self.ticks[3] + self.ticks[4]
+    }
+
     /// All ticks.
     #[must_use]
-    pub const fn all(&self) -> u64 {
-        self.work + self.softirq + self.steal + self.idle
+    pub fn all(&self) -> u64 {
+        self.ticks.iter().sum()
     }
+
+    /// What it has done since then.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let mut ticks = self.ticks;
+        ticks.iter_mut().zip(before.ticks).for_each(|(now, then)| *now = now.saturating_sub(then));
+        Self { ticks, ..*self }
+    }
+}
+
+/// Reads `/proc/stat`: what each processor has done, without their sum.
+#[must_use]
+pub fn processors_of(text: &str) -> Vec<Processor> {
+    let processor = |line: &str| {
+        let (number, rest) = line.strip_prefix("cpu")?.split_once(' ')?;
+        let mut ticks = [0; 8];
+        let numbers = rest.split_whitespace().map_while(|word| word.parse().ok());
+        ticks.iter_mut().zip(numbers).for_each(|(tick, number)| *tick = number);
+        Some(Processor { number: number.parse().ok()?, ticks })
+    };
+    text.lines().filter_map(processor).collect()
 }
 
 /// What processors have done; empty where the kernel does not tell.
 #[must_use]
 pub fn processors(kernel: &dyn Kernel) -> Vec<Processor> {
-    let text = kernel.read(STAT).unwrap_or_default();
-    let processor = |line: &str| {
-        let (number, rest) = line.strip_prefix("cpu")?.split_once(' ')?;
-        let number = number.parse().ok()?;
-        let times: Vec<u64> = rest.split_whitespace().map_while(|word| word.parse().ok()).collect();
-        // user, nice, system, idle, iowait, irq, softirq, steal.
-        let time = |at: usize| times.get(at).copied().unwrap_or_default();
-        Some(Processor {
-            number,
-            work: time(0) + time(1) + time(2),
-            softirq: time(5) + time(6),
-            steal: time(7),
-            idle: time(3) + time(4),
-        })
-    };
-    text.lines().filter_map(processor).collect()
+    processors_of(&kernel.read(STAT).unwrap_or_default())
 }
 
 fn folder(number: u32) -> String {
@@ -61,10 +85,13 @@ pub(super) fn stage(look: &Look<'_>) -> Stage {
     let mut stage = Stage::new(StageId::Processors);
     let kernel = look.kernel;
     for processor in processors(kernel) {
-        let Processor { number, work, softirq, steal, idle } = processor;
-        for (name, ticks) in
-            [("work", work), ("softirq", softirq), ("steal", steal), ("idle", idle)]
-        {
+        let number = processor.number;
+        for (name, ticks) in [
+            ("work", processor.work()),
+            ("softirq", processor.softirq()),
+            ("steal", processor.steal()),
+            ("idle", processor.idle()),
+        ] {
             stage.count(&format!("{name} of processor {number}"), STAT, Some(ticks), Loss::None);
         }
         stage.knob(
@@ -160,7 +187,8 @@ mod tests {
     fn processors_are_read_without_their_sum() {
         let text = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu11 1 0 0 9\nintr 1 2";
         let all = processors(&Recorded::of_files([(STAT, text)]));
-        let first = Processor { number: 0, work: 6, softirq: 13, steal: 8, idle: 9 };
+        let first = Processor { number: 0, ticks: [1, 2, 3, 4, 5, 6, 7, 8] };
         assert_eq!((all.len(), all[0], all[1].number, all[1].all()), (2, first, 11, 10));
+        assert_eq!((first.work(), first.softirq(), first.steal(), first.idle()), (6, 13, 8, 9));
     }
 }

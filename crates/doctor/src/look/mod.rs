@@ -18,9 +18,9 @@ use crate::kernel::Kernel;
 use crate::stage::Stage;
 
 pub(crate) use interface::FALSIFYING;
-pub use machine::{Processor, processors};
+pub use machine::{Processor, processors, processors_of};
 pub use sockets::{Capture, Thread, captures};
-pub use stack::{Softnet, softnet};
+pub use stack::softnet;
 
 /// What is looked at.
 #[derive(Clone, Copy)]

@@ -23,6 +23,8 @@ pub struct Capture {
     /// How often it was kept off the processors since its control group had used up its share; `None` where there is no bound, or
     /// none that can be read.
     pub throttled: Option<u64>,
+    /// How often while it was watched; `None` where it was not watched from the begin.
+    pub throttled_during: Option<u64>,
     /// Its packet sockets that listen to the interface.
     pub sockets: Vec<PacketSocket>,
 }
@@ -42,8 +44,26 @@ pub struct Thread {
     pub ran_ns: u64,
     /// Nanoseconds that it could have run, and waited for a processor.
     pub waited_ns: u64,
+    /// Likewise while it was watched; `None` where it was not watched from the begin.
+    pub waited_during_ns: Option<u64>,
     /// Whether the scheduler prefers it to ordinary ones, or puts it behind them: its class and nice value.
     pub class: String,
+}
+
+impl Capture {
+    /// The same with what it has waited since then.
+    #[must_use]
+    pub fn since(mut self, before: &[Self]) -> Self {
+        let Some(before) = before.iter().find(|other| other.pid == self.pid) else { return self };
+        self.throttled_during =
+            self.throttled.zip(before.throttled).and_then(|(now, then)| now.checked_sub(then));
+        for thread in &mut self.threads {
+            let then = before.threads.iter().find(|other| other.tid == thread.tid);
+            thread.waited_during_ns =
+                then.and_then(|then| thread.waited_ns.checked_sub(then.waited_ns));
+        }
+        self
+    }
 }
 
 /// Packet sockets that listen to the interface, or to all of them.
@@ -87,6 +107,7 @@ fn capture(
         name: kernel.read(&format!("/proc/{pid}/comm")).ok()?,
         threads: tids.filter_map(|tid| thread(kernel, pid, tid)).collect(),
         throttled: throttled(kernel, pid),
+        throttled_during: None,
         sockets: sockets.iter().filter(|it| links.contains(&link_of(it))).copied().collect(),
     })
 }
@@ -117,6 +138,7 @@ fn thread(kernel: &dyn Kernel, pid: u32, tid: u32) -> Option<Thread> {
         processor: field(39).and_then(|word| word.parse().ok()),
         ran_ns: times.next().unwrap_or_default(),
         waited_ns: times.next().unwrap_or_default(),
+        waited_during_ns: None,
         class: format!("{class}, nice {}", field(19).unwrap_or("unknown")),
     })
 }
@@ -198,7 +220,7 @@ pub(super) fn processes(look: &Look<'_>) -> Stage {
             "No process captures on this interface, or none that may be looked at.".to_owned(),
         );
     }
-    for Capture { pid, name, threads, throttled, sockets } in all {
+    for Capture { pid, name, threads, throttled, sockets, .. } in all {
         let source = format!("/proc/{pid}");
         stage
             .notes

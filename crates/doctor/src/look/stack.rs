@@ -1,45 +1,19 @@
 //! The kernel's stack, up to the taps.
 
+use netsniff_capture::host::{self, Softnet};
+
 use super::Look;
 use crate::arithmetic::Holds;
+use crate::kernel::Kernel;
 use crate::setting::Setting;
 use crate::stage::{Loss, Stage, StageId};
 
 const SOFTNET: &str = "/proc/net/softnet_stat";
 
-/// What a processor has done with received packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Softnet {
-    /// Its number.
-    pub processor: u64,
-    /// Packets that it received.
-    pub processed: u64,
-    /// Packets for which its backlog had no room.
-    pub dropped: u64,
-    /// How often it had to stop although more was there.
-    pub squeezed: u64,
-    /// How often another processor asked it to receive (RPS).
-    pub steered: u64,
-}
-
-/// Reads `/proc/net/softnet_stat`; `None` where it cannot be read.
+/// What each processor has done with received packets; `None` where that cannot be read.
 #[must_use]
-pub fn softnet(kernel: &dyn crate::kernel::Kernel) -> Option<Vec<Softnet>> {
-    let text = kernel.read(SOFTNET).ok()?;
-    let line = |(at, line): (usize, &str)| {
-        let columns: Vec<_> =
-            line.split_whitespace().map(|word| u64::from_str_radix(word, 16).ok()).collect();
-        let column = |at: usize| columns.get(at).copied().flatten();
-        Some(Softnet {
-            // Linux before 5.10 does not tell the number.
-            processor: column(12).unwrap_or(at as u64),
-            processed: column(0)?,
-            dropped: column(1)?,
-            squeezed: column(2)?,
-            steered: column(9).unwrap_or_default(),
-        })
-    };
-    text.lines().enumerate().map(line).collect()
+pub fn softnet(kernel: &dyn Kernel) -> Option<Vec<Softnet>> {
+    Some(host::softnet(&kernel.read(SOFTNET).ok()?))
 }
 
 /// Adds a counter of every processor and their sum, which alone counts as a loss or a sign.
@@ -143,21 +117,4 @@ pub(super) fn taps(look: &Look<'_>) -> Stage {
             .to_owned(),
     );
     stage
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::kernel::Recorded;
-
-    #[test]
-    fn processors_are_told_apart() {
-        let rest = "0 0 0 0 0 0";
-        let text = format!("10 2 3 {rest} 4 0 0 1\nff 0 1 {rest} 0 0 0 5");
-        let all = softnet(&Recorded::of_files([(SOFTNET, text.as_str())])).unwrap();
-        let first = Softnet { processor: 1, processed: 16, dropped: 2, squeezed: 3, steered: 4 };
-        assert_eq!((all[0], all[1].processor, all[1].processed), (first, 5, 255));
-        assert_eq!(softnet(&Recorded::of_files([(SOFTNET, "x y z")])), None);
-        assert_eq!(softnet(&Recorded::default()), None);
-    }
 }

@@ -6,9 +6,10 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use netsniff_capture::host::Softnet;
 use serde::Serialize;
 
-use crate::look::{Capture, Look, Processor, Softnet, captures, processors, softnet};
+use crate::look::{Capture, Look, Processor, captures, processors, softnet};
 use crate::stage::{Stage, StageId};
 
 pub use packets::{Elephant, PacketWatch, Packets};
@@ -124,6 +125,7 @@ pub fn replay(look: &Look<'_>, ticks: &[u64], packets: Option<Packets>) -> Watch
 fn observe(look: &Look<'_>, tick: &mut dyn FnMut() -> Option<u64>) -> Watched {
     let softnet_before = softnet(look.kernel);
     let before = look.stages();
+    let captures_before = captures(look);
     let mut pulses = vec![pulse(look, 0)];
     let mut ticks = Vec::new();
     while let Some(at) = tick() {
@@ -137,7 +139,7 @@ fn observe(look: &Look<'_>, tick: &mut dyn FnMut() -> Option<u64>) -> Watched {
         stage.since(before);
     }
     let received = |number: u32| {
-        let one = |it: &&Softnet| it.processor == u64::from(number);
+        let one = |it: &&Softnet| it.processor == number as usize;
         let of = |all: &Option<Vec<Softnet>>| Some(all.as_ref()?.iter().find(one)?.processed);
         of(&softnet_after)
             .zip(of(&softnet_before))
@@ -150,7 +152,7 @@ fn observe(look: &Look<'_>, tick: &mut dyn FnMut() -> Option<u64>) -> Watched {
         busy: busy(&pulses, received),
         peak_rate: peak_rate(&pulses),
         rate: all.and_then(|all| per_second(all, nanos)),
-        captures: captures(look),
+        captures: captures(look).into_iter().map(|it| it.since(&captures_before)).collect(),
         packets: None,
         ticks,
         stages,
@@ -183,13 +185,7 @@ fn busy(pulses: &[Pulse], received: impl Fn(u32) -> u64) -> Vec<Busy> {
     };
     let spent = |from: &Pulse, to: &Pulse, number: u32| {
         let (from, to) = (of(from, number)?, of(to, number)?);
-        Some(Processor {
-            number,
-            work: to.work.saturating_sub(from.work),
-            softirq: to.softirq.saturating_sub(from.softirq),
-            steal: to.steal.saturating_sub(from.steal),
-            idle: to.idle.saturating_sub(from.idle),
-        })
+        Some(to.since(&from))
     };
     let one = |processor: &Processor| {
         let number = processor.number;
@@ -197,14 +193,14 @@ fn busy(pulses: &[Pulse], received: impl Fn(u32) -> u64) -> Vec<Busy> {
         // Ticks are 1 to 10 ms: fewer than ten say little.
         let peaks = pulses.windows(6).filter_map(|some| spent(some.first()?, some.last()?, number));
         let peaks =
-            peaks.filter(|spent| spent.all() >= 10).map(|it| 1.0 - share(it.idle, it.all()));
-        let mean = if whole.all() == 0 { 0.0 } else { 1.0 - share(whole.idle, whole.all()) };
+            peaks.filter(|spent| spent.all() >= 10).map(|it| 1.0 - share(it.idle(), it.all()));
+        let mean = if whole.all() == 0 { 0.0 } else { 1.0 - share(whole.idle(), whole.all()) };
         Some(Busy {
             processor: number,
             mean,
-            softirq: share(whole.softirq, whole.all()),
+            softirq: share(whole.softirq(), whole.all()),
             peak: peaks.fold(mean, f64::max),
-            steal: share(whole.steal, whole.all()),
+            steal: share(whole.steal(), whole.all()),
             packets: received(number),
         })
     };
@@ -218,10 +214,7 @@ mod tests {
     fn at(millis: u64, processors: &[[u64; 4]], packets: u64) -> Pulse {
         let processor = |(number, [work, softirq, steal, idle]): (usize, &[u64; 4])| Processor {
             number: number as u32,
-            work: *work,
-            softirq: *softirq,
-            steal: *steal,
-            idle: *idle,
+            ticks: [0, 0, *work, *idle, 0, 0, *softirq, *steal],
         };
         Pulse {
             at: millis * 1_000_000,

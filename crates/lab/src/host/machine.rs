@@ -3,6 +3,8 @@
 use std::fs;
 use std::process::Command;
 
+use netsniff_doctor::look::{Processor, processors_of};
+
 use super::nic::Nic;
 use super::storage::Storage;
 
@@ -89,7 +91,7 @@ pub struct Busy {
 
 /// The times of all processors, as /proc/stat has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Times(Vec<[u64; 8]>);
+pub struct Times(Vec<Processor>);
 
 impl Times {
     /// As of now; empty where the kernel does not tell.
@@ -99,35 +101,20 @@ impl Times {
     }
 
     fn of(stat: &str) -> Self {
-        let lines = stat.lines().filter_map(|line| line.strip_prefix("cpu"));
-        // The first of them is the sum of all.
-        let each = lines.filter(|line| line.starts_with(|first: char| first.is_ascii_digit()));
-        let times = |line: &str| {
-            let mut times = [0; 8];
-            let numbers = line.split_whitespace().skip(1).map_while(|word| word.parse().ok());
-            times.iter_mut().zip(numbers).for_each(|(time, number)| *time = number);
-            times
-        };
-        Self(each.map(times).collect())
+        Self(processors_of(stat))
     }
 
     /// What each processor did since then.
     #[must_use]
     pub fn since(&self, before: &Self) -> Vec<Busy> {
-        let pairs = self.0.iter().zip(&before.0);
-        pairs
-            .map(|(after, before)| {
-                let mut spent = [0; 8];
-                for (at, spent) in spent.iter_mut().enumerate() {
-                    *spent = after[at].saturating_sub(before[at]);
-                }
-                let all = spent.iter().sum::<u64>().max(1) as f64;
-                // user, nice, system, idle, iowait, irq, softirq, steal (proc(5)).
-                let [user, nice, system, idle, iowait, irq, softirq, steal] =
-                    spent.map(|time| time as f64 / all);
-                Busy { user: user + nice, system, softirq, irq, steal, idle: idle + iowait }
-            })
-            .collect()
+        let spent = |(after, before): (&Processor, &Processor)| {
+            let spent = after.since(before);
+            let all = spent.all().max(1) as f64;
+            let [user, nice, system, idle, iowait, irq, softirq, steal] =
+                spent.ticks.map(|time| time as f64 / all);
+            Busy { user: user + nice, system, softirq, irq, steal, idle: idle + iowait }
+        };
+        self.0.iter().zip(&before.0).map(spent).collect()
     }
 }
 
