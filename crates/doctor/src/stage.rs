@@ -152,6 +152,8 @@ pub struct Knob {
     pub value: Option<String>,
     /// The most that it may be, where that is known.
     pub most: Option<String>,
+    /// Whether nobody can change it.
+    pub is_fixed: bool,
     /// What the buffer holds, where it is one.
     pub holds: Option<Holds>,
     /// What to change.
@@ -201,7 +203,15 @@ impl Stage {
                 return None;
             }
         };
-        self.knobs.push(Knob { setting, rules, value, most: None, holds: None, advice: None });
+        self.knobs.push(Knob {
+            setting,
+            rules,
+            value,
+            most: None,
+            is_fixed: false,
+            holds: None,
+            advice: None,
+        });
         self.knobs.last_mut()
     }
 
@@ -289,6 +299,7 @@ mod tests {
             rules: "",
             value: Some("00000000,00000003".to_owned()),
             most: None,
+            is_fixed: false,
             holds: None,
             advice: None,
         };

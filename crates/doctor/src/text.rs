@@ -145,14 +145,9 @@ fn put_stage(page: &mut String, stage: &Stage, is_all: bool) {
     line!(page);
 }
 
-/// Counts of losses that are something, and those that grew.
+/// Counts of losses that are something, and those that cannot be read.
 fn is_worth_telling(counter: &Counter) -> bool {
-    let is_grown = counter.during.unwrap_or_default() > 0
-        && !counter.name.contains(" of processor ")
-        && !counter.name.contains("_ns ");
-    counter.total.is_none()
-        || counter.loss != Loss::None && counter.total > Some(0)
-        || is_grown && counter.loss != Loss::None
+    counter.total.is_none() || counter.loss != Loss::None && counter.total > Some(0)
 }
 
 /// Settings of queues and processors are many, and mostly alike.
@@ -174,7 +169,8 @@ fn is_worth_showing(knob: &Knob) -> bool {
 fn put_knob(page: &mut String, knob: &Knob) {
     let value = knob.value.as_deref().unwrap_or("unavailable");
     let most = knob.most.as_ref().map_or_else(String::new, |most| format!(" (at most {most})"));
-    line!(page, "  {} = {value}{most}", knob.setting);
+    let fixed = if knob.is_fixed { " (fixed)" } else { "" };
+    line!(page, "  {} = {value}{most}{fixed}", knob.setting);
     line!(page, "      {}", knob.rules);
     if let Some(held) = knob.holds.and_then(|it| holds(&it)) {
         line!(page, "      {held}");

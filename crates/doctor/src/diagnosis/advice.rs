@@ -120,7 +120,7 @@ fn coalescing(knob: &mut Knob, seen: &Seen<'_>) {
 fn offload(knob: &mut Knob) {
     let Setting::Feature { name, .. } = &knob.setting else { return };
     let is_merging = ["rx-lro", "rx-gro-hw", "rx-gro"].contains(&name.as_str());
-    if is_merging && knob.value.as_deref() == Some("on") && knob.most.as_deref() != Some("fixed") {
+    if is_merging && knob.value.as_deref() == Some("on") && !knob.is_fixed {
         let reason = "captures then see packets as they were on the wire: sizes, times and counts of segments are right".to_owned();
         let cost = "the stack of this machine works more for TCP that it receives itself";
         knob.advise("off".to_owned(), reason, OFFLOADS, cost);

@@ -110,7 +110,7 @@ pub(super) fn offloads(look: &Look<'_>) -> Stage {
         let setting =
             Setting::Feature { interface: look.interface.to_owned(), name: name.to_owned() };
         if let Some(knob) = stage.knob(look.kernel, setting, effect) {
-            knob.most = feature.is_fixed.then(|| "fixed".to_owned());
+            knob.is_fixed = feature.is_fixed;
         }
     }
     for name in ["tx-tcp-segmentation", "tx-checksum-ip-generic"] {

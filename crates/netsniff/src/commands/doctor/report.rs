@@ -143,7 +143,11 @@ fn stage(stage: &Stage) -> Section {
             vec![
                 knob.setting.to_string(),
                 value,
-                knob.most.clone().unwrap_or_default(),
+                if knob.is_fixed {
+                    "fixed".to_owned()
+                } else {
+                    knob.most.clone().unwrap_or_default()
+                },
                 knob.rules.to_owned(),
             ]
         };
