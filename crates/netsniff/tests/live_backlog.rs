@@ -3,9 +3,7 @@
 
 mod live_bed;
 
-use std::process::Command;
-
-use live_bed::{Bed, Last, Run};
+use live_bed::{Bed, Last, Run, Setting};
 use netsniff_testing::{Need, skip};
 
 /// The backlog of a processor overruns: the packets never reach the interface's counter, and the host's
@@ -38,23 +36,4 @@ fn packets_that_the_backlog_drops_are_the_hosts() {
     assert_eq!(last.number("arrived") + dropped, sent, "what the sender's end dropped is missing");
     // The counter is for all interfaces, and somebody else may have lost something, too.
     assert!(host.number("lost_backlog") >= dropped, "{} of {dropped}", host.text("lost_backlog"));
-}
-
-/// A setting of the kernel, which goes back with this value.
-struct Setting(&'static str, String);
-
-impl Setting {
-    fn set(name: &'static str, value: &str) -> Option<Self> {
-        let before = Command::new("sysctl").args(["-n", name]).output().ok()?;
-        let before = String::from_utf8_lossy(&before.stdout).trim().to_owned();
-        let set = Command::new("sysctl").args(["-qw", &format!("{name}={value}")]).status().ok()?;
-        set.success().then_some(Self(name, before))
-    }
-}
-
-impl Drop for Setting {
-    fn drop(&mut self) {
-        let back = format!("{}={}", self.0, self.1);
-        let _ = Command::new("sysctl").args(["-qw", &back]).status();
-    }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use live_bed::{Bed, Run};
+use live_bed::{Bed, Run, Setting};
 use netsniff_testing::{Need, skip};
 use serde_json::Value;
 
@@ -48,7 +48,7 @@ fn diagnosis(bed: &Bed, arguments: &[&str]) -> Value {
     thread::scope(|scope| {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
-                bed.send_fast(20_000);
+                bed.send_fast(200_000);
             }
         });
         let all = [&["-i", "rx0", "--time", "2s", "--json"][..], arguments].concat();
@@ -72,34 +72,19 @@ fn assert_found(report: &Value, stage: &str, words: &str) {
     let said = found(report, stage);
     assert!(
         said.iter().any(|text| text.contains(words)),
-        "{stage}: {said:?} of {}",
-        report["findings"]
+        "{stage}: {said:?} of {}, where processors were so busy: {}",
+        report["findings"],
+        report["busy"]
     );
 }
 
-/// A setting of the kernel, which goes back with this value.
-struct Planted(PathBuf, String);
-
-impl Planted {
-    fn set(name: &str, value: &str) -> Option<Self> {
-        let path = Path::new("/proc/sys").join(name.replace('.', "/"));
-        let before = fs::read_to_string(&path).ok()?;
-        if fs::write(&path, value).is_err() {
-            skip(Need::Kernel, format_args!("{name} cannot be set here"));
-            return None;
-        }
-        Some(Self(path, before))
+/// A setting of the kernel with a fault in it; `None`, said loudly, where it cannot be set.
+fn plant(name: &str, value: &str) -> Option<Setting> {
+    let planted = Setting::set(name, value);
+    if planted.is_none() {
+        skip(Need::Kernel, format_args!("{name} cannot be set here"));
     }
-
-    fn now(&self) -> String {
-        fs::read_to_string(&self.0).unwrap().trim().to_owned()
-    }
-}
-
-impl Drop for Planted {
-    fn drop(&mut self) {
-        let _ = fs::write(&self.0, &self.1);
-    }
+    planted
 }
 
 /// A directory for a journal.
@@ -129,7 +114,7 @@ impl Drop for State {
 fn a_short_backlog_is_found_repaired_and_restored() {
     let _alone = alone();
     let Some(bed) = bed("d-backlog") else { return };
-    let Some(planted) = Planted::set("net.core.netdev_max_backlog", "8") else { return };
+    let Some(planted) = plant("net.core.netdev_max_backlog", "8") else { return };
     let report = diagnosis(&bed, &["--no-packets"]);
     assert_found(&report, "backlog", "packets were lost while it was watched");
     let state = State::new("backlog");
@@ -137,7 +122,7 @@ fn a_short_backlog_is_found_repaired_and_restored() {
     let applied = thread::scope(|scope| {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
-                bed.send_fast(20_000);
+                bed.send_fast(200_000);
             }
         });
         let words = ["-i", "rx0", "--time", "1s", "--no-packets", "--apply", "--only", "backlog"];
@@ -159,7 +144,7 @@ fn a_short_backlog_is_found_repaired_and_restored() {
 fn a_small_budget_is_found() {
     let _alone = alone();
     let Some(bed) = bed("d-budget") else { return };
-    let Some(_planted) = Planted::set("net.core.netdev_budget", "1") else { return };
+    let Some(_planted) = plant("net.core.netdev_budget", "1") else { return };
     let report = diagnosis(&bed, &["--no-packets"]);
     assert_found(&report, "napi", "time_squeeze");
 }

@@ -11,6 +11,10 @@ pub(super) const FULL: f64 = 0.95;
 /// The share of a processor that receiving takes where it matters.
 pub(super) const MUCH: f64 = 0.3;
 
+/// The share that receiving takes of the one processor that a capture may run on: the capture stands still meanwhile, and needs
+/// at least as much for itself.
+const IN_THE_WAY: f64 = 0.1;
+
 /// A flow is an elephant that is so much of all packets, of at least so many.
 const ELEPHANT: (f64, u64) = (0.5, 1000);
 
@@ -142,7 +146,7 @@ fn contended(watched: &Watched, found: &mut Vec<Finding>) {
         watched.captures.iter().flat_map(|it| it.threads.iter().map(move |of| (it, of)))
     {
         let Ok(processor) = thread.allowed.parse::<u32>() else { continue };
-        let receives = |busy: &&Busy| busy.processor == processor && busy.softirq >= MUCH;
+        let receives = |busy: &&Busy| busy.processor == processor && busy.softirq >= IN_THE_WAY;
         if let Some(busy) = watched.busy.iter().find(receives) {
             let text = format!(
                 "processes that capture: thread {} of {} {} may run on processor {processor} alone, where receiving takes {:.0} % of \

@@ -6,6 +6,7 @@ pub(crate) mod hosts;
 mod logs;
 mod run;
 mod sending;
+mod setting;
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -18,6 +19,7 @@ use netsniff_capture::in_namespace;
 use netsniff_testing::{Need, skip};
 pub(crate) use run::{Done, Run};
 pub(crate) use sending::Sent;
+pub(crate) use setting::Setting;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/live/testbed.sh");
 
