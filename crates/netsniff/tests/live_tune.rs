@@ -75,7 +75,7 @@ fn a_share_of_a_processor_is_given_back() {
         "--set",
         "ring=2M",
         "--host",
-        "quota=5",
+        "quota=2",
         "--only",
         "quota=100",
         "--only",
