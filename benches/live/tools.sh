@@ -6,6 +6,7 @@
 #   count, count:BACKEND:WAIT           netsniff analyze --depth packets
 #   analyze                             netsniff analyze, all protocols, nothing shed, logs to the tmpfs
 #   analyze-flows                       the same with flows alone
+#   analyze-before, analyze-flows-before  the same by an older netsniff, which BEFORE names
 #   minimal                             a reader of TPACKET_V3 in C that MINIMAL names, which takes -i INTERFACE -m v3
 #                                       -w touch -c CPU and ends by SIGINT with "rx":PACKETS
 #   record, record:BACKEND              netsniff record, as it comes: a ring of 64 MiB
@@ -46,7 +47,9 @@ tool_command() {
         count) echo "$build/netsniff analyze -i rx0 --depth packets" ;;
         count:*) echo "$build/netsniff analyze -i rx0 --depth packets --backend ${settings[1]} --wait ${settings[2]:-adaptive}" ;;
         analyze) echo "$build/netsniff analyze -i rx0 --no-shed -o $scratch/logs" ;;
+        analyze-before) echo "$BEFORE analyze -i rx0 --no-shed -o $scratch/logs" ;;
         analyze-flows) echo "$build/netsniff analyze -i rx0 --no-shed --protocols none -o $scratch/logs" ;;
+        analyze-flows-before) echo "$BEFORE analyze -i rx0 --no-shed --protocols none -o $scratch/logs" ;;
         minimal) echo "$MINIMAL -i rx0 -m v3 -w touch -c 1" ;;
         record:buffered | record:direct) echo "$build/netsniff record -i rx0 --io ${settings[1]} --format pcap -w $scratch/out.pcap" ;;
         record | record:*) echo "$build/netsniff record -i rx0 --backend ${settings[1]:-af-packet} --format pcap -w $scratch/out.pcap" ;;
@@ -65,6 +68,7 @@ tool_is_here() {
     local program=${1%-default}
     case $1 in
         minimal) [ -x "${MINIMAL:-}" ] ;;
+        *-before) [ -x "${BEFORE:-}" ] ;;
         tcpdump* | dumpcap* | netsniff-ng) command -v "${program%-null}" >/dev/null ;;
     esac
 }
@@ -75,7 +79,7 @@ tool_captured() {
     case $tool in
         reader*) sed -n 's/.*"packets":\([0-9]*\).*/\1/p' "$scratch/said" ;;
         minimal) sed -n 's/.*"rx":\([0-9]*\).*/\1/p' "$scratch/said" | tail -1 ;;
-        count* | analyze | analyze-flows) sed -n 's/^ *delivered *\([0-9,]*\)$/\1/p' "$scratch/said" | head -1 | tr -d , ;;
+        count* | analyze*) sed -n 's/^ *delivered *\([0-9,]*\)$/\1/p' "$scratch/said" | head -1 | tr -d , ;;
         tcpdump-null) sed -n 's/^\([0-9]*\) packets captured$/\1/p' "$scratch/said" ;;
         # 24 bytes of the file's header, 16 of each packet's, and no frame check sequence.
         *) [ ! -e "$scratch/out.pcap" ] || echo $((($(stat -c %s "$scratch/out.pcap") - 24) / (16 + size - 4))) ;;
