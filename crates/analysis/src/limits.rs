@@ -49,7 +49,7 @@ pub struct Limits {
     /// more. Real streams stay below ten.
     pub tcp_ranges: usize,
     /// Holes of one direction of a connection that wait for what ends them; the oldest is given up
-    /// for one more.
+    /// for one more. As many losses behind those that are listed wait for evidence that changes them.
     pub open_gaps: usize,
     /// Losses of one direction of a connection that are listed one by one; further ones are
     /// counted.

@@ -65,11 +65,12 @@ crate::record! {
         /// Whether the capture lost anything of this connection, as far as anybody can tell.
         quality: Quality => "quality", enum, None, Plain, Netsniff;
         /// Payload bytes that the capture lost: acknowledged by the receiver and not seen, not even
-        /// shortly after. Bytes that a snaplen cut were seen. Unset where only one side was seen, and
-        /// for anything but TCP.
+        /// shortly after. Bytes that a snaplen cut were seen. Unset where only one side was seen, where
+        /// more was lost at once than there is room to tell apart, and for anything but TCP.
         capture_missed_bytes: Option<u64> => "capture_missed_bytes", count, Bytes, Plain, Netsniff;
         /// Payload bytes that the network lost, before or behind the tap; each time that one was lost
-        /// counts. Unset where no acknowledgements were seen, and for anything but TCP.
+        /// counts. Copies of which nothing tells why they were sent do not. Unset where no acknowledgements were seen,
+        /// where more was lost at once than there is room to tell apart, and for anything but TCP.
         network_missed_bytes: Option<u64> => "network_missed_bytes", count, Bytes, Plain, Netsniff;
         /// How deep this connection was analysed, to its last packet. At any depth but `protocols` nobody
         /// looked for what is said in it: `service` is unset then, or has what was found before.
@@ -128,8 +129,8 @@ crate::words! {
         /// The capture lost something of it: the other side got what was never seen, or the capture
         /// tells of packets lost while it was alive.
         Touched => "touched",
-        /// Something is missing, and its packets do not tell who lost it; or the network seems to have
-        /// lost what may only have been late; or both sides went on with
+        /// Something is missing, and its packets do not tell who lost it; or more was lost at once than there
+        /// is room to tell apart; or the network seems to have lost what may only have been late; or both sides went on with
         /// numbers beyond all that they can have sent, or an acknowledgement of unseen data
         /// was contradicted, which somebody may have forged; or its last bytes have a wrong
         /// checksum and were not acknowledged; or only a FIN more than 1 GiB behind a SYN tells how

@@ -47,6 +47,7 @@ mod http_tunnels;
 mod imap;
 mod irc;
 mod late_segments;
+mod loss_bounds;
 mod loss_evidence;
 mod losses;
 mod lost_messages;

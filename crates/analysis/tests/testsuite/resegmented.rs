@@ -29,9 +29,10 @@ const OF_SEGMENTS: [(&str, &str); 5] = [
     ("conn", "history"),
 ];
 
-/// Columns of `conn` that tell who lost what. They may differ where a connection has a row in `gaps`: the verdict goes by
-/// segments, which the pieces of one are not. They came at one time with one IP identification.
-const OF_LOSSES: [&str; 3] = ["network_missed_bytes", "capture_missed_bytes", "quality"];
+/// Columns of `conn` that tell who lost what. They may be unset: there are more losses of pieces than of segments, and there
+/// may be no room to tell all of them apart.
+const CAPTURE_BYTES: &str = "capture_missed_bytes";
+const NETWORK_BYTES: &str = "network_missed_bytes";
 
 /// Logs that tell of segments: `tcp` has their sizes, their number and times between them, `gaps` a row for each that
 /// was lost or came late.
@@ -138,9 +139,9 @@ impl Compared {
     }
 
     fn compare(&mut self, whole: &Logs, other: &Logs, how: &str) {
-        let gaps = [whole, other].into_iter().flat_map(|logs| logs.get("gaps")).flatten();
-        let lossy: BTreeSet<_> = gaps.map(|row| row["uid"].clone()).collect();
-        let [whole, other] = [whole, other].map(|logs| without_segments(logs, &lossy));
+        let mut other = without_segments(other);
+        let mut whole = without_segments(whole);
+        unset_alike(&mut whole, &mut other);
         let paths: BTreeSet<_> = whole.keys().chain(other.keys()).collect();
         for path in paths {
             let rows = |logs: &Logs| logs.get(path).cloned().unwrap_or_default();
@@ -198,8 +199,8 @@ fn logs(feed: impl FnOnce(&mut Engine, &mut Rows)) -> Logs {
     rows.logs.into_iter().map(rows_of).collect()
 }
 
-/// The rows without what tells of segments, and without verdicts on the losses of connections that have any.
-fn without_segments(logs: &Logs, lossy: &BTreeSet<String>) -> Logs {
+/// The rows without what tells of segments.
+fn without_segments(logs: &Logs) -> Logs {
     let mut logs = logs.clone();
     logs.retain(|path, _| !LOGS_OF_SEGMENTS.contains(path));
     for (path, rows) in &mut logs {
@@ -207,13 +208,31 @@ fn without_segments(logs: &Logs, lossy: &BTreeSet<String>) -> Logs {
         for row in rows {
             let columns = OF_SEGMENTS.iter().filter(|(log, _)| log == path);
             columns.for_each(|(_, column)| drop(row.remove(*column).unwrap()));
-            if *path == "conn" && lossy.contains(&row["uid"]) {
-                OF_LOSSES.iter().for_each(|column| drop(row.remove(*column).unwrap()));
-            }
         }
     }
     logs.retain(|_, rows| !rows.is_empty());
     logs
+}
+
+/// Takes verdicts out of both where one of them says that it is not sure: the numbers are unset, and `quality` is no better.
+fn unset_alike(whole: &mut Logs, other: &mut Logs) {
+    let rows = |logs: &Logs| logs.get("conn").map_or(0, Vec::len);
+    if rows(whole) != rows(other) {
+        return;
+    }
+    let pairs = whole.get_mut("conn").into_iter().flatten();
+    for (one, two) in pairs.zip(other.get_mut("conn").into_iter().flatten()) {
+        let is_unset = |row: &Row| {
+            row["quality"] == "suspect"
+                && [CAPTURE_BYTES, NETWORK_BYTES].iter().all(|column| row[*column] == "-")
+        };
+        if is_unset(one) || is_unset(two) {
+            for column in ["quality", CAPTURE_BYTES, NETWORK_BYTES] {
+                one.remove(column);
+                two.remove(column);
+            }
+        }
+    }
 }
 
 /// Cuts the packets of a capture.

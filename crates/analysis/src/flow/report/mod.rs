@@ -88,8 +88,8 @@ impl Flow {
             vlan: self.vlan[0].map(i32::from),
             inner_vlan: self.vlan[1].map(i32::from),
             quality: self.quality(knowledge),
-            capture_missed_bytes: verdict.is_answered.then_some(verdict.capture_bytes),
-            network_missed_bytes: verdict.network_bytes,
+            capture_missed_bytes: verdict.capture_bytes(),
+            network_missed_bytes: verdict.network_bytes(),
             bad_checksums: self.bad_checksums(knowledge.checksums),
             depth: self.depth.now(),
             depth_begin: self.depth.begun(),
@@ -165,7 +165,8 @@ impl Flow {
         if !verdict.is_answered {
             return Quality::Unknown;
         }
-        if verdict.unknown > 0 || verdict.assumed > 0 || verdict.has_doubtful_size {
+        let is_sure = verdict.unknown == 0 && verdict.assumed == 0 && !verdict.is_doubtful;
+        if !is_sure || verdict.has_doubtful_size {
             return Quality::Suspect;
         }
         if verdict.is_begun { Quality::Clean } else { Quality::Unknown }

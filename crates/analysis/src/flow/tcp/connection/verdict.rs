@@ -8,6 +8,7 @@ use super::TcpConnection;
 use crate::flow::tcp::endpoint::TcpEndpoint;
 use crate::flow::tcp::losses::gap::{Proof, StreamGap};
 use crate::flow::tcp::losses::stream::RecoveredHoles;
+use crate::flow::tcp::losses::surplus::{Ending, Surplus};
 use crate::flow::tcp::metrics::direction::Direction;
 use crate::flow::tcp::segment::ORIGINATOR;
 use crate::log::gaps::{Cause, Ended, Missing};
@@ -35,12 +36,14 @@ pub struct LossVerdict {
     pub unknown: u64,
     /// Losses that may have been late packets.
     pub assumed: u64,
+    /// Whether more was lost at once than there is room to tell apart: no sum of bytes is sure.
+    pub is_doubtful: bool,
     /// Payload bytes that the capture lost.
-    pub capture_bytes: u64,
+    capture_bytes: u64,
     /// What the network lost of each side, originator first.
     pub network: [NetworkLosses; 2],
     /// Payload bytes that the network lost; `None` where no acknowledgement would show it.
-    pub network_bytes: Option<u64>,
+    network_bytes: Option<u64>,
     /// What came late, but within the wait.
     pub saved: RecoveredHoles,
     /// How many more losses of each side may be listed.
@@ -122,18 +125,12 @@ impl TcpConnection {
             let [sender, receiver] = [&directions[from], &directions[1 - from]];
             let report = handshake.least_answer(1 - from, &sender.rtt).unwrap_or(0);
             let reports = receiver.reports_duplicates(sender).then_some(report / 2 * 3);
-            stream.finish(acknowledged(&self.ends[from]), reports, span.last, &mut |gap| {
-                verdict.add(from, gap, fin, shift);
-            });
+            let acknowledged = acknowledged(&self.ends[from]);
+            let ending = Ending { acknowledged, reports, last: span.last };
+            stream.finish(&ending, &mut |gap| verdict.add(from, gap, fin, shift));
             verdict.saved.holes += stream.saved.holes;
             verdict.saved.bytes += stream.saved.bytes;
-            verdict.more[from] += stream.surplus.gaps;
-            verdict.network[from].is_incomplete |= stream.surplus.gaps > 0;
-            verdict.captures += stream.surplus.captures;
-            verdict.unknown += stream.surplus.unknown;
-            verdict.assumed += stream.surplus.assumed;
-            verdict.capture_bytes += stream.surplus.capture;
-            verdict.add_network(stream.surplus.network);
+            verdict.add_surplus(from, &stream.surplus(&ending));
         }
         if !verdict.is_answered {
             // Nobody says what of it arrived.
@@ -201,6 +198,34 @@ impl TcpConnection {
 }
 
 impl LossVerdict {
+    /// Payload bytes that the capture lost; `None` where that is not known.
+    #[must_use]
+    pub fn capture_bytes(&self) -> Option<u64> {
+        (self.is_answered && !self.is_doubtful).then_some(self.capture_bytes)
+    }
+
+    /// Payload bytes that the network lost; `None` where that is not known.
+    #[must_use]
+    pub fn network_bytes(&self) -> Option<u64> {
+        self.network_bytes.filter(|_| !self.is_doubtful)
+    }
+
+    /// Adds losses that are not listed.
+    fn add_surplus(&mut self, from: usize, surplus: &Surplus) {
+        self.more[from] += surplus.gaps;
+        self.captures += surplus.captures;
+        self.unknown += surplus.unknown;
+        self.assumed += surplus.assumed;
+        self.is_doubtful |= surplus.is_doubtful;
+        self.capture_bytes = self.capture_bytes.saturating_add(surplus.capture);
+        let network = &mut self.network[from];
+        network.before = network.before.saturating_add(surplus.before);
+        network.behind = network.behind.saturating_add(surplus.behind);
+        network.is_incomplete |=
+            surplus.is_incomplete || surplus.is_doubtful || surplus.unknown > 0;
+        self.add_network(surplus.before.saturating_add(surplus.behind));
+    }
+
     /// Adds a loss; the FIN, which is no payload, stands apart.
     fn add(&mut self, from: usize, gap: StreamGap, fin: Option<i64>, shift: i64) {
         let is_data = gap.what == Missing::Data;

@@ -8,6 +8,7 @@
 //! | [`gap`] | one loss |
 //! | `hole` | what is missing until it is known why |
 //! | `second_copies` | what came twice |
+//! | [`surplus`] | what there is no room for |
 //! | `unsent` | what was never sent |
 //!
 //! `docs/losses.md` tells the rules.
@@ -17,6 +18,7 @@ pub mod gap;
 mod hole;
 mod second_copies;
 pub mod stream;
+pub mod surplus;
 mod unsent;
 
 pub use again::{Again, Class, Path, Repair};

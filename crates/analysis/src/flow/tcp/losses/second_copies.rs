@@ -135,18 +135,16 @@ impl StreamLosses {
         if again.may_be_doubled && !is_lacked {
             return;
         }
+        if self.passed.within(low, high).is_some() {
+            // It may fill a hole that was forgotten.
+            self.doubt();
+        }
         let cause = if is_lacked { Cause::NetworkBehind } else { Cause::Unknown };
         let (what, ended) = (Missing::Data, Ended::Filled);
-        if is_lacked && self.copies.len() < limits.open_gaps {
-            self.copies.push(SecondCopy {
-                low,
-                high,
-                at: time,
-                sent: *sent,
-                fills: false,
-                is_soon: false,
-                has_step: false,
-            });
+        if is_lacked {
+            let (fills, is_soon, has_step) = (false, false, false);
+            let sent = *sent;
+            self.watch(SecondCopy { low, high, at: time, sent, fills, is_soon, has_step }, limits);
         }
         let (since, until) = (time, time);
         let proof = Proof::None;
@@ -166,18 +164,17 @@ impl StreamLosses {
         limits: &Limits,
     ) {
         let Some(sent) = coming.sent else { return };
+        let is_soon = !is_past(part.known.revealed.at, time, sent.soon);
+        let Hole { low, high, .. } = *part;
+        let (fills, has_step) = (true, false);
+        self.watch(SecondCopy { low, high, at: time, sent, fills, is_soon, has_step }, limits);
+    }
+
+    fn watch(&mut self, copy: SecondCopy, limits: &Limits) {
         if self.copies.len() < limits.open_gaps {
-            let is_soon = !is_past(part.known.revealed.at, time, sent.soon);
-            let Hole { low, high, .. } = *part;
-            self.copies.push(SecondCopy {
-                low,
-                high,
-                at: time,
-                sent,
-                fills: true,
-                is_soon,
-                has_step: false,
-            });
+            self.copies.push(copy);
+        } else {
+            self.doubt();
         }
     }
 
@@ -199,7 +196,13 @@ impl StreamLosses {
                 && gap.overlaps(low, high)
                 && !is_past(gap.until, time, least)
         };
-        let Some(at) = self.gaps.iter().rposition(is_it) else { return false };
+        let Some(at) = self.gaps.iter().rposition(is_it) else {
+            let settled = self.settled.within(low, high);
+            if settled.is_some_and(|until| !is_past(until, time, least)) {
+                self.doubt();
+            }
+            return false;
+        };
         let gap = self.gaps[at];
         let soon = again.repair.behind_a_hole.max(REORDER);
         if gap.cause == Cause::NetworkBefore && !is_past(gap.since, gap.until, soon) {
@@ -212,7 +215,8 @@ impl StreamLosses {
     /// The receiver will report that this came twice, which tells nothing of losses.
     pub(super) fn expect_report(&mut self, low: i64, high: i64, limits: &Limits) {
         if self.unneeded.len() >= limits.open_gaps.max(1) {
-            self.unneeded.remove(0);
+            let (low, high) = self.unneeded.remove(0);
+            self.settled.note(low, high, Timestamp::MIN);
         }
         self.unneeded.push((low, high));
     }
@@ -319,7 +323,11 @@ impl StreamLosses {
                         gap.is_second_copy()
                     }
             };
-            let Some(at) = self.gaps.iter().rposition(is_it) else { return false };
+            let Some(at) = self.gaps.iter().rposition(is_it) else {
+                let settled = self.settled.within(copy.low, copy.high);
+                self.surplus.is_doubtful |= settled.is_some_and(|until| until >= copy.at);
+                return false;
+            };
             match (copy.fills, before) {
                 (true, Before::Perhaps) => self.gaps[at].is_assumed = true,
                 (true, _) => self.give_to_capture(at, copy.low, copy.high, limits),
@@ -347,6 +355,10 @@ impl StreamLosses {
         if let Some(at) = self.unneeded.iter().position(|&(l, h)| l < high && low < h) {
             self.unneeded.remove(at);
             return;
+        }
+        if self.settled.within(low, high).is_some() {
+            // It may be about what is not listed any more.
+            self.doubt();
         }
         let is_it = |gap: &StreamGap| gap.overlaps(low, high);
         if let Some(at) = self.late.iter().rposition(is_it).filter(|_| !is_again) {
@@ -394,6 +406,9 @@ impl StreamLosses {
                 && other.overlaps(low, high)
         };
         let is_open = |hole: &Hole| hole.known.acknowledged.is_some() && hole.overlaps(low, high);
+        if self.settled.within(low, high).is_some() {
+            self.doubt();
+        }
         let is_second = self.gaps.iter().any(is_same) || self.open_holes().any(is_open);
         let what = if is_second { Missing::Retransmission } else { whole.what };
         let Some(gap) = self.gaps.get_mut(at) else { return };
@@ -422,6 +437,7 @@ impl StreamLosses {
         self.reports.retain(|known| !is_past(known.at, report.at, REORDER));
         if self.reports.len() >= limits.open_gaps.max(1) {
             self.reports.remove(0);
+            self.doubt();
         }
         self.reports.push(*report);
         false

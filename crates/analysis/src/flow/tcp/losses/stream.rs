@@ -9,11 +9,12 @@ use netsniff_packet::Timestamp;
 use super::gap::{Proof, StreamGap};
 use super::hole::{Coming, Evidence, Fills, Hole, Lacking, SentAgain, Shown, Why};
 use super::second_copies::{REORDER, Report, SecondCopy};
+use super::surplus::{Ending, Forgotten, Surplus};
 use super::{Again, Path, Revealed, Skipped, Unseen, is_past, nanos};
 use crate::flow::tcp::coverage::Coverage;
 use crate::flow::tcp::sequence::delta;
 use crate::limits::Limits;
-use crate::log::gaps::{Cause, Ended, Missing};
+use crate::log::gaps::{Cause, Ended};
 
 /// Holes that are remembered after they were given up, so that what fills them is not taken for data
 /// that was sent again.
@@ -41,8 +42,12 @@ pub struct StreamLosses {
     pub(super) lacking: Option<Lacking>,
     /// By how much the position of the first byte of data exceeds 1.
     pub(super) shift: i64,
-    /// Losses beyond those that are listed.
-    pub surplus: Surplus,
+    /// Losses beyond those that are listed and those that evidence may come for.
+    pub(super) surplus: Surplus,
+    /// Where losses, and copies that were not needed, were forgotten that reports of the receiver may still be about.
+    pub(super) settled: Forgotten,
+    /// Where holes were forgotten that may still be filled.
+    pub(super) passed: Forgotten,
     /// What came late, but within the wait.
     pub saved: RecoveredHoles,
 }
@@ -54,23 +59,6 @@ pub struct RecoveredHoles {
     pub holes: u64,
     /// Bytes of these holes.
     pub bytes: u64,
-}
-
-/// Losses for which the list has no room.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Surplus {
-    /// Number of losses.
-    pub gaps: u64,
-    /// Bytes that the capture lost.
-    pub capture: u64,
-    /// Bytes that the network lost.
-    pub network: u64,
-    /// Losses whose cause is unknown.
-    pub unknown: u64,
-    /// Losses of the capture that are proven.
-    pub captures: u64,
-    /// Losses that may have been late packets.
-    pub assumed: u64,
 }
 
 impl StreamLosses {
@@ -108,6 +96,7 @@ impl StreamLosses {
         self.copies.clear();
         self.late.clear();
         self.lacking = None;
+        (self.settled, self.passed) = (Forgotten::default(), Forgotten::default());
         self.shift = 0;
     }
 
@@ -145,6 +134,7 @@ impl StreamLosses {
     fn keep_within(&mut self, time: Timestamp, limits: &Limits) {
         let worth = |hole: &Hole| (!hole.known.is_given_up, hole.known.revealed.at, hole.size());
         while let Some(hole) = self.coverage.surplus(limits.open_gaps.max(1), worth) {
+            self.passed.note(hole.low, hole.high, time);
             if !hole.known.is_given_up {
                 self.give_up(hole, time, limits);
             }
@@ -180,13 +170,12 @@ impl StreamLosses {
         self.coverage.next() < self.coverage.top().min(position)
     }
 
-    /// A hole for which there is no more room.
+    /// A hole for which there is no more room. Whoever has acknowledged it, what was in it may have come within the wait.
     fn give_up(&mut self, hole: Hole, time: Timestamp, limits: &Limits) {
+        self.surplus.is_doubtful = true;
         let gap = hole.gap(Cause::Unknown, Ended::Bound, time);
         let gap = match hole.known.acknowledged {
-            Some(at) => {
-                StreamGap { cause: Cause::Capture, ended: Ended::Acknowledged, until: at, ..gap }
-            }
+            Some(_) => StreamGap { cause: Cause::Capture, is_assumed: true, ..gap },
             None => gap,
         };
         self.push(gap, limits);
@@ -258,6 +247,8 @@ impl StreamLosses {
         self.saved.bytes = self.saved.bytes.saturating_add(part.size());
         if self.late.len() < limits.open_gaps {
             self.late.push(lost);
+        } else {
+            self.settled.note(part.low, part.high, at);
         }
     }
 
@@ -369,6 +360,8 @@ impl StreamLosses {
         } else if is_seen {
             let came = self.gaps.iter().rev().find(|gap| gap.overlaps(position, position + 1));
             let unneeded = self.unneeded.iter().any(|&(l, h)| l <= position && position < h);
+            // Of what is forgotten nobody knows whether it was repaired: that proves no loss.
+            let came = came.map(|gap| gap.until).or(self.settled.within(position, position + 1));
             self.lacking = Some(Lacking {
                 low: position,
                 high: edge.unwrap_or(position),
@@ -376,7 +369,7 @@ impl StreamLosses {
                 shown: Shown::at(time),
                 passed: self.fills.last(position),
                 is_repaired: unneeded || came.is_some(),
-                repaired: came.map_or(Timestamp::MIN, |gap| gap.until),
+                repaired: came.unwrap_or(Timestamp::MIN),
             });
         }
     }
@@ -397,9 +390,13 @@ impl StreamLosses {
             given_up += usize::from(hole.known.is_given_up);
         }
         if given_up > REMEMBERED {
+            let passed = &mut self.passed;
             self.coverage.retain(|hole| {
                 let is_forgotten = hole.known.is_given_up && given_up > REMEMBERED;
                 given_up -= usize::from(is_forgotten);
+                if is_forgotten {
+                    passed.note(hole.low, hole.high, time);
+                }
                 !is_forgotten
             });
         }
@@ -408,21 +405,13 @@ impl StreamLosses {
         }
     }
 
-    /// Everything at the end: what was found, and what is open. Below `acknowledged` the receiver
-    /// has everything; `reports` tells in how many nanoseconds it would have reported what came to it twice
-    /// (RFC 2883), if it does; `last` is the time of the last packet.
-    pub(in crate::flow::tcp) fn finish(
-        &self,
-        acknowledged: i64,
-        reports: Option<u64>,
-        last: Timestamp,
-        take: &mut dyn FnMut(StreamGap),
-    ) {
+    /// Everything at the end: what was found, and what is open.
+    pub(in crate::flow::tcp) fn finish(&self, ending: &Ending, take: &mut dyn FnMut(StreamGap)) {
+        let &Ending { acknowledged, last, .. } = ending;
         for gap in &self.gaps {
             let mut gap = *gap;
             if gap.is_second_copy()
-                && reports.is_some_and(|wait| is_past(gap.until, last, wait.saturating_sub(1)))
-                && gap.high <= acknowledged
+                && ending.would_tell(gap.high, gap.until)
                 && gap.proof != Proof::Unsure
             {
                 // It reported no second copy, so the first one was lost.
@@ -453,7 +442,13 @@ impl StreamLosses {
         }
     }
 
-    /// Adds a loss to the list, or to the sums where that is full.
+    /// The sums of what was found and is not listed.
+    pub(in crate::flow::tcp) fn surplus(&self, ending: &Ending) -> Surplus {
+        self.surplus.at(ending)
+    }
+
+    /// Adds a loss to the list. Behind those that will have rows stand as many that evidence may come for yet; where these are
+    /// too many, the older half goes to the sums.
     pub(super) fn push(&mut self, gap: StreamGap, limits: &Limits) {
         if let Some(last) = self.gaps.last_mut()
             && last.is_continued_by(&gap)
@@ -462,23 +457,18 @@ impl StreamLosses {
             last.is_assumed |= gap.is_assumed;
             return;
         }
-        if self.gaps.len() < limits.listed_gaps {
-            self.gaps.push(gap);
-            return;
-        }
-        let bytes = if gap.what == Missing::Data { gap.bytes(self.shift) } else { 0 };
-        let Surplus { gaps, capture, network, unknown, captures, assumed } = &mut self.surplus;
-        *gaps = gaps.saturating_add(1);
-        *assumed = assumed.saturating_add(gap.is_assumed.into());
-        match gap.cause {
-            Cause::Capture => {
-                *capture = capture.saturating_add(bytes);
-                *captures = captures.saturating_add((!gap.is_assumed).into());
+        let (listed, open) = (limits.listed_gaps, limits.open_gaps.max(1));
+        if self.gaps.len() >= listed + open {
+            for gap in self.gaps.drain(listed..listed + open.div_ceil(2)) {
+                self.surplus.add(&gap, self.shift);
+                self.settled.note(gap.low, gap.high, gap.until);
             }
-            Cause::NetworkBefore | Cause::NetworkBehind => {
-                *network = network.saturating_add(bytes);
-            }
-            Cause::Unknown => *unknown += u64::from(!gap.is_second_copy()),
         }
+        self.gaps.push(gap);
+    }
+
+    /// More came at once than there is room for, so that sums may be wrong.
+    pub(super) const fn doubt(&mut self) {
+        self.surplus.is_doubtful = true;
     }
 }

@@ -34,6 +34,9 @@ impl StreamLosses {
                 && gap.until == at
                 && gap.high <= high
         };
+        if self.settled.within(low, high).is_some_and(|until| until >= at) {
+            self.doubt();
+        }
         // What was missing before is so still.
         let is_before =
             |gap: &&StreamGap| is_of_it(gap) && gap.what == Missing::Data && gap.low < low;

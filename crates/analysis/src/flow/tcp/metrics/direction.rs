@@ -151,15 +151,24 @@ impl Direction {
 
     /// Whether the packet was seen before, and the sender numbers its packets: its IP identification,
     /// numbers, flags and length are those of the packet before it in this direction, or it has the
-    /// identification of one of the latest and brings nothing that is new to `peer`.
+    /// identification of one of the latest and brings nothing that is new to `peer`. Parts of one large segment may share
+    /// theirs: what fills a hole is new.
     #[inline]
-    pub(super) const fn is_duplicate(&self, seen: &Observed<'_>, peer: &Self) -> bool {
+    pub(super) fn is_duplicate(&self, seen: &Observed<'_>, peer: &Self, ledger: &Ledger) -> bool {
         let is_last = seen.segment.identification == self.last_identification
             && digest(seen) == self.last_digest;
         seen.segment.identification != 0
             && !self.is(bit::SAME_IDENTIFICATION)
             && (is_last
-                || self.identifications.has(seen.segment.identification) && self.is_old(seen, peer))
+                || self.identifications.has(seen.segment.identification)
+                    && self.is_old(seen, peer)
+                    && !(self.is(bit::UNSEEN) && self.fills(seen, ledger)))
+    }
+
+    #[cold]
+    fn fills(&self, seen: &Observed<'_>, ledger: &Ledger) -> bool {
+        let tcp = seen.segment.tcp;
+        ledger.unseen(seen, tcp.sequence.wrapping_add(tcp.payload_len)).len > 0
     }
 
     /// Whether the segment neither sends nor acknowledges anything for the first time.

@@ -295,7 +295,7 @@ impl TcpMetrics {
     fn segment(&mut self, seen: &Observed<'_>, interval: Option<i64>) -> Option<IntervalRtt> {
         let [low, high] = &mut self.directions;
         let (sender, peer) = if seen.from == 0 { (low, high) } else { (high, low) };
-        if sender.is_duplicate(seen, peer) {
+        if sender.is_duplicate(seen, peer, &self.ledger) {
             sender.duplicate(seen);
             self.ledger.doubled(seen);
             return None;

@@ -3,6 +3,19 @@
 use super::*;
 
 #[test]
+fn parts_of_a_late_segment_that_share_their_number_are_no_doubles() {
+    let mut tap = Tap::established();
+    tap.see(20 * MS, O, ACK, 1, 1, 100);
+    tap.ids[O] += 1;
+    tap.see(21 * MS, O, ACK, 201, 1, 10);
+    // Cut by an interface on the way, which numbers both alike; the second one fills the rest of the hole.
+    tap.see_late(22 * MS, O, ACK, 101, 1, 60);
+    tap.see_late(22 * MS, O, ACK, 161, 1, 40);
+    assert_eq!((tap.of(O).counts.duplicates, tap.classes(O)), (0, [0, 0, 0, 2]));
+    assert_eq!(tap.of(O).unique_bytes(), 210);
+}
+
+#[test]
 fn three_duplicate_acknowledgements_make_it_fast() {
     let mut tap = Tap::established();
     tap.see(20 * MS, O, ACK, 1, 1, 100);
