@@ -208,6 +208,13 @@ fn processes_may_share_an_interface() {
     let other = Run::start(&bed, "cluster-2", &["--fanout-group", "77"]);
     bed.send(&Sent { count: 2560, size: 64, rate: 50_000 });
     let (one, other) = (one.end(), other.end());
+    // What the other one took is not known.
+    for done in [&one, &other] {
+        let rows = books(&done.logs);
+        let last = rows.of(&[("final", "T"), ("scope", "interface")])[0];
+        let told = ["arrived", "unexplained"].map(|column| rows.value(last, column));
+        assert_eq!(told, ["2560", "-"]);
+    }
     let flows = |done: &live_bed::Done| {
         let conn = Log::read(&done.logs.join("conn.log"));
         let key = |row| ["id.orig_h", "id.orig_p"].map(|name| conn.value(row, name).to_owned());

@@ -42,7 +42,8 @@ crate::record! {
         ring_dropped: Option<u64> => "ring_dropped", count, Packets, Plain, Netsniff;
         /// Packets that came out of the ring.
         delivered: Option<u64> => "delivered", count, Packets, Plain, Netsniff;
-        /// What is left of those that arrived after all of the above; unset while one of them is.
+        /// What is left of those that arrived after all of the above; unset while one of them is, and where
+        /// other processes may have taken some (`--fanout-group`).
         unexplained: Option<i64> => "unexplained", int, Packets, Plain, Netsniff;
         /// Packets that may have arrived between the readings of two counters: by so many any
         /// difference may be off.

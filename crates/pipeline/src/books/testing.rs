@@ -28,6 +28,7 @@ pub fn entry(lost: Option<u64>, filtered: Option<u64>, dropped: Option<u64>) -> 
         unrecorded: None,
         report: Some(RingReport { counters, analysed: Some(delivered), ..RingReport::default() }),
         facts: None,
+        is_shared: false,
         sampling: 1,
     }
 }

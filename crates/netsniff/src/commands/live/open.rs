@@ -96,7 +96,7 @@ impl Opening<'_> {
                 group = group.or(facts.fanout_group);
                 rings.rings.push(Ring {
                     receiver,
-                    place: RingPlace { interface: number, facts },
+                    place: RingPlace { interface: number, facts, is_shared: self.group.is_some() },
                     options,
                     filter: split.rest.clone(),
                 });

@@ -47,6 +47,8 @@ pub struct BooksLine {
     pub report: Option<RingReport>,
     /// What the rings are; those of an interface have the first one's.
     pub facts: Option<RingFacts>,
+    /// Whether other processes may have taken packets that arrived: members of a fan-out group that was asked for by its number.
+    pub is_shared: bool,
     /// One packet of so many flows is taken.
     pub sampling: u64,
 }
@@ -91,9 +93,12 @@ impl BooksLine {
         Some(self.in_ring()? + self.report.as_ref()?.waiting)
     }
 
-    /// What is left of those that arrived; `None` while any of the others is unknown.
+    /// What is left of those that arrived; `None` while any of the others is unknown, and so is what other processes took.
     #[must_use]
     pub fn unexplained(&self) -> Option<i64> {
+        if self.is_shared {
+            return None;
+        }
         let parts = [
             self.lost_interface?,
             self.filtered?,

@@ -9,6 +9,7 @@ use crate::books::testing::{entry, report};
 fn books_close_and_a_packet_that_is_nowhere_shows() {
     let mut closed = entry(Some(2), Some(10), Some(8));
     assert_eq!(closed.unexplained(), Some(0));
+    assert_eq!(BooksLine { is_shared: true, ..closed.clone() }.unexplained(), None);
     closed.arrived = Some(101);
     assert_eq!(closed.unexplained(), Some(1));
     if let Some(report) = &mut closed.report {

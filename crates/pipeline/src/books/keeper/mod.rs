@@ -35,6 +35,8 @@ pub struct RingPlace {
     pub interface: usize,
     /// Interface, backend and options of the ring.
     pub facts: RingFacts,
+    /// Whether other processes may take packets of its fan-out group.
+    pub is_shared: bool,
 }
 
 /// Keeps the books of one run.
@@ -226,6 +228,7 @@ impl BooksKeeper {
                 bound: arrived.map(Arrived::bound),
                 report,
                 facts: own.first().map(|(ring, _)| ring.facts.clone()),
+                is_shared: own.iter().any(|(ring, _)| ring.is_shared),
                 ..self.blank(BooksScope::Host)
             });
             for (at, (ring, report)) in own.iter().enumerate() {
@@ -276,6 +279,7 @@ impl BooksKeeper {
             unrecorded: None,
             report: None,
             facts: None,
+            is_shared: false,
             sampling: self.sampling,
         }
     }

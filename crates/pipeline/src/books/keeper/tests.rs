@@ -23,7 +23,7 @@ fn untold(mut report: RingReport) -> RingReport {
 /// The books of the loopback interface of this machine, which is watched twice.
 fn keeper(places: &[usize]) -> BooksKeeper {
     let lo = Interface::find("lo").unwrap();
-    let place = |&interface| RingPlace { interface, facts: facts() };
+    let place = |&interface| RingPlace { interface, facts: facts(), is_shared: false };
     let places = places.iter().map(place).collect();
     let begin = Timestamp::from_nanos(5);
     BooksKeeper::begin(&[lo.clone(), lo], places, 1, None, begin).unwrap()
