@@ -43,7 +43,7 @@ pub enum Level {
     Losing,
     /// They will be lost at more load, or may have been.
     Near,
-    /// It was so before, or is worth to know.
+    /// It was so before, or is worth knowing.
     Note,
 }
 

@@ -1,5 +1,6 @@
 //! What is measured on: facts that decide what figures mean.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
@@ -54,7 +55,9 @@ impl Machine {
         let read = |path: &str| Some(fs::read_to_string(path).ok()?.trim().to_owned());
         let sysctl =
             |name: &&str| Some(((*name).replace('/', "."), read(&format!("/proc/sys/{name}"))?));
-        let version = |program: &String| Some((program.clone(), version(program)?));
+        let version = |program: &&String| Some(((*program).clone(), version(program)?));
+        // A tool with several settings is one program.
+        let programs: BTreeSet<_> = programs.iter().collect();
         Self {
             kernel: read("/proc/sys/kernel/osrelease").map(|release| format!("Linux {release}")),
             processor: field("/proc/cpuinfo", "model name"),

@@ -17,6 +17,8 @@ const LEFT: i32 = 88;
 
 const LABEL: f64 = 11.5;
 const LABEL_LINE: i32 = 16;
+/// Letters of what an axis has.
+const AXIS: f64 = 13.0;
 /// Pixels at the right for labels of lines across, at most.
 const MOST_RIGHT: i32 = 170;
 
@@ -189,8 +191,8 @@ fn mesh(area: &Area<'_>, (x, y): (&Axis, &Axis), field: &Field, palette: Palette
     context
         .configure_mesh()
         .x_desc(clean(&x.words(right)))
-        .y_desc(clean(&y.words(up)))
-        .axis_desc_style(palette.font(13.0))
+        .y_desc(shorten(&clean(&y.words(up)), AXIS, field.y.0 - field.y.1))
+        .axis_desc_style(palette.font(AXIS))
         .label_style(palette.font(12.0))
         .axis_style(palette.text().mix(0.6))
         .bold_line_style(palette.faint())
@@ -314,6 +316,7 @@ fn put(
 mod tests {
     use super::super::Plot;
     use super::*;
+    use crate::paper::Quantity;
 
     fn dot(x: f64, y: f64) -> Dot {
         Dot { x, y, range: Some((y * 0.9, y * 1.1)) }
@@ -354,6 +357,27 @@ mod tests {
         let svg = wrong.svg(Palette::Light);
         assert_eq!(svg.matches("<circle").count(), 5 + 1, "and that of the key");
         assert!(!svg.contains("nowhere") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    }
+
+    #[test]
+    fn no_label_is_longer_than_its_axis() {
+        let told = |label: &str| {
+            let series = vec![series(vec![dot(1.0, 0.5)])];
+            let (x, y) = (Axis::new("x"), Axis::share(label));
+            let chart = Chart::Curves { x, y, series, marks: vec![], has_diagonal: false };
+            Plot::new("t", "", chart).svg(Palette::Light)
+        };
+        let long = "the share of all the frames that were sent and came to nobody at all";
+        assert!(!told(long).contains(long) && told(long).contains("the share of all the frames"));
+        for quantity in [
+            Quantity::KernelLoss,
+            Quantity::CpuPeak,
+            Quantity::Deepest,
+            Quantity::Late,
+            Quantity::LargestShare,
+        ] {
+            assert!(told(quantity.label()).contains(quantity.label()), "{quantity:?}");
+        }
     }
 
     #[test]

@@ -40,7 +40,7 @@ fn findings(diagnosis: &Diagnosis) -> Section {
     let level = |level: Level| match level {
         Level::Losing => "loses now",
         Level::Near => "near it, or suspect",
-        Level::Note => "worth to know",
+        Level::Note => "worth knowing",
     };
     let rows: Vec<_> = diagnosis
         .findings
