@@ -163,7 +163,9 @@ impl ReorderBuffer {
         if let Some(loss) = loss {
             each(PacketSlice { data: &[], packets: &[], loss: Some(loss) });
         }
-        if self.held.data.len() > self.most {
+        // Each has a description beside its bytes, of which a file may have none.
+        let descriptions = self.held.packets.len() * size_of::<PacketRecord>();
+        if self.held.data.len() + descriptions > self.most {
             self.released_early += self.held.packets.len() as u64;
             self.flush(each);
         }
@@ -295,7 +297,8 @@ mod tests {
 
     #[test]
     fn what_waits_is_bounded_in_bytes() {
-        let mut order = ReorderBuffer::with_room(Duration::from_secs(1), 4);
+        let mut order =
+            ReorderBuffer::with_room(Duration::from_secs(1), 4 * (1 + size_of::<PacketRecord>()));
         let mut out = Vec::new();
         for micros in [[3, 1], [5, 2], [9, 8], [7, 6]] {
             let (data, records) = packets(&micros);
