@@ -51,7 +51,7 @@ fn head(page: &mut String, diagnosis: &Diagnosis) {
             one.mean * 100.0,
             one.softirq * 100.0,
             one.peak * 100.0,
-            one.packets
+            known(&one.packets)
         );
     }
     if let Some(packets) = packets {
@@ -66,12 +66,12 @@ fn head(page: &mut String, diagnosis: &Diagnosis) {
     }
     line!(page);
     if diagnosis.findings.is_empty() {
-        line!(page, "Nothing was lost while it was watched, and nothing is near it.");
+        line!(page, "{}", diagnosis.silence());
     }
     for (level, title) in [
         (Level::Losing, "LOSES NOW"),
         (Level::Near, "NEAR IT, OR SUSPECT"),
-        (Level::Note, "WORTH TO KNOW"),
+        (Level::Note, "WORTH KNOWING"),
     ] {
         let mut of = diagnosis.findings.iter().filter(|finding| finding.level == level).peekable();
         if of.peek().is_some() {

@@ -160,7 +160,11 @@ fn merged_segments_are_found() {
         skip(Need::Program("ethtool"), "segments are not merged here");
         return;
     }
-    let report = diagnosis(&bed, &["--no-packets"]);
+    let run = Run::record(&bed, "d-merging", "out.pcap", &[]);
+    // Nothing comes, so that a processor has time for segments.
+    let out = doctor(&bed, &["-i", "rx0", "--time", "300ms", "--json", "--no-packets"]);
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    drop(run.end());
     assert_found(&report, "offloads", "rx-gro is on");
     let stages = report["stages"].as_array().unwrap();
     let offloads = stages.iter().find(|stage| stage["id"] == "offloads").unwrap();

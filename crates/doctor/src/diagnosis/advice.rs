@@ -4,7 +4,7 @@ use super::findings::{FULL, MUCH};
 use super::{Finding, Level};
 use crate::setting::Setting;
 use crate::stage::{Knob, Loss, StageId};
-use crate::watch::Watched;
+use crate::watch::{Busy, Watched};
 
 const SCALING: &str = "kernel: Documentation/networking/scaling.rst";
 const SYSCTL: &str = "kernel: Documentation/admin-guide/sysctl/net.rst";
@@ -38,14 +38,12 @@ struct Seen<'a> {
 pub(super) fn advise(watched: &mut Watched, findings: &[Finding], megabits: Option<u64>) {
     let mut stages = core::mem::take(&mut watched.stages);
     let full = watched.busy.iter().filter(|busy| busy.peak >= FULL && busy.softirq >= MUCH);
-    let mut idle: Vec<_> = watched.busy.iter().filter(|busy| busy.mean < 0.7).collect();
+    let full: Vec<_> = full.map(|busy| busy.processor).collect();
+    let has_time = |busy: &&Busy| busy.mean < 0.7 && !full.contains(&busy.processor);
+    let mut idle: Vec<_> = watched.busy.iter().filter(has_time).collect();
     idle.sort_by(|one, other| one.mean.total_cmp(&other.mean));
-    let seen = Seen {
-        full: full.map(|busy| busy.processor).collect(),
-        idle: idle.iter().map(|busy| busy.processor).collect(),
-        watched,
-        findings,
-    };
+    let seen =
+        Seen { idle: idle.iter().map(|busy| busy.processor).collect(), full, watched, findings };
     for stage in &mut stages {
         let lost = stage.lost().unwrap_or_default() > 0;
         let ever = stage.counters.iter().any(|it| it.loss == Loss::Packets && it.total > Some(0));
@@ -54,7 +52,7 @@ pub(super) fn advise(watched: &mut Watched, findings: &[Finding], megabits: Opti
             match stage.id {
                 StageId::NicRing => ring(knob, &seen, megabits),
                 StageId::Coalescing => coalescing(knob, &seen),
-                StageId::Offloads => offload(knob),
+                StageId::Offloads => offload(knob, &seen),
                 StageId::Queues => queues(knob, &seen),
                 StageId::Napi => napi(knob, grew, &seen),
                 StageId::Backlog => backlog(knob, lost, ever, &seen),
@@ -117,8 +115,12 @@ fn coalescing(knob: &mut Knob, seen: &Seen<'_>) {
     }
 }
 
-fn offload(knob: &mut Knob) {
+/// Merging falsifies captures. Where nobody captures it helps, and so it does where a processor is full of receiving.
+fn offload(knob: &mut Knob, seen: &Seen<'_>) {
     let Setting::Feature { name, .. } = &knob.setting else { return };
+    if seen.watched.captures.is_empty() || !seen.full.is_empty() {
+        return;
+    }
     let is_merging = ["rx-lro", "rx-gro-hw", "rx-gro"].contains(&name.as_str());
     if is_merging && knob.value.as_deref() == Some("on") && !knob.is_fixed {
         let reason = "captures then see packets as they were on the wire: sizes, times and counts of segments are right".to_owned();
@@ -179,11 +181,15 @@ fn backlog(knob: &mut Knob, lost: bool, ever: bool, seen: &Seen<'_>) {
         Setting::Sysctl { name } if name == "net.core.netdev_max_backlog" && (lost || ever) => {
             let now = knob.number().unwrap_or_default();
             let rate = seen.watched.peak_rate.or(seen.watched.rate).unwrap_or_default();
-            let wanted =
-                (rate * HOLD_MS / 1000).max(now.saturating_mul(4)).clamp(BACKLOG.0, BACKLOG.1);
+            // What was lost before anybody watched tells nothing of how much is missing.
+            let more = if lost { now.saturating_mul(4) } else { 0 };
+            let wanted = rate.saturating_mul(HOLD_MS) / 1000;
+            let wanted = wanted.max(more).clamp(BACKLOG.0, BACKLOG.1);
             if wanted > now {
                 let reason = format!(
-                    "a processor's backlog had no room; {wanted} packets are {HOLD_MS} ms at the rate that was seen, or four times what there is"
+                    "a processor's backlog had no room; {wanted} packets are {HOLD_MS} ms at the rate that was seen, at least {}, or four times \
+                     what there is where packets are lost now",
+                    BACKLOG.0
                 );
                 let cost =
                     "up to 2 KiB of memory for each packet that waits, and packets are seen later";
@@ -193,8 +199,7 @@ fn backlog(knob: &mut Knob, lost: bool, ever: bool, seen: &Seen<'_>) {
         Setting::Interface { file, .. } if file.ends_with("rps_cpus") => {
             let is_off = knob.value.as_ref().is_some_and(|now| knob.setting.is_same(now, "0"));
             let Some(other) = seen.idle.first() else { return };
-            if is_off && !seen.full.is_empty() && seen.is_spreadable() && !seen.full.contains(other)
-            {
+            if is_off && !seen.full.is_empty() && seen.is_spreadable() {
                 let mask = mask(&seen.idle);
                 let reason = format!(
                     "processor {} is full of receiving, and {other} has time",

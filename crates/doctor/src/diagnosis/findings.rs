@@ -54,8 +54,8 @@ fn finding(stage: StageId, level: Level, text: String) -> Finding {
 fn losses(stage: &Stage, found: &mut Vec<Finding>) {
     for counter in &stage.counters {
         let name = &counter.name;
-        let (during, total) =
-            (counter.during.unwrap_or_default(), counter.total.unwrap_or_default());
+        let total = counter.total.unwrap_or_default();
+        let during = counter.during.unwrap_or_default();
         let where_ = stage.id.name();
         match counter.loss {
             Loss::Packets if during > 0 => found.push(Finding {
@@ -66,6 +66,13 @@ fn losses(stage: &Stage, found: &mut Vec<Finding>) {
                 ),
                 lost: Some(during),
             }),
+            Loss::Packets if total > 0 && counter.during.is_none() => {
+                let text = format!(
+                    "{where_}: {total} packets were lost ({name}); how many of them while it was watched is unavailable, since the counter was \
+                     not there at the begin, or began anew."
+                );
+                found.push(finding(stage.id, Level::Near, text));
+            }
             Loss::Packets if total > 0 => {
                 let text = format!(
                     "{where_}: {total} packets were lost since the machine was started ({name}), none while it was watched."

@@ -5,7 +5,7 @@ mod findings;
 
 use serde::Serialize;
 
-use crate::stage::{Stage, StageId};
+use crate::stage::{Loss, Stage, StageId};
 use crate::watch::Watched;
 
 /// What was found out about an interface.
@@ -69,6 +69,24 @@ impl Diagnosis {
             .iter()
             .find(|finding| finding.level == Level::Losing)
             .map(|finding| finding.stage)
+    }
+
+    /// What is said where nothing was found, with the stages of which nobody can tell.
+    #[must_use]
+    pub fn silence(&self) -> String {
+        let is_unknown = |stage: &&Stage| {
+            let mut counting = stage.counters.iter().filter(|it| it.loss == Loss::Packets);
+            counting.any(|it| it.during.is_none()) || !stage.unread.is_empty()
+        };
+        let unknown = self.watched.stages.iter().filter(is_unknown);
+        let unknown: Vec<_> = unknown.map(|stage| stage.id.name()).collect();
+        let mut said =
+            "No counter that can be read grew while it was watched, and nothing is near it."
+                .to_owned();
+        if !unknown.is_empty() {
+            said += &format!(" Not all can be read of: {}.", unknown.join(", "));
+        }
+        said
     }
 
     /// A stage.

@@ -134,8 +134,8 @@ fn a_capture_that_shares_a_processor_with_receiving_is_named() {
         name: "ring".to_owned(),
         allowed: "1".to_owned(),
         processor: Some(1),
-        ran_ns: 0,
-        waited_ns: 300_000_000,
+        ran_ns: Some(0),
+        waited_ns: Some(300_000_000),
         waited_during_ns: Some(300_000_000),
         class: "other, nice 0".to_owned(),
     };
@@ -181,7 +181,72 @@ fn what_is_calm_has_no_findings() {
         "{:?}",
         diagnosis.findings
     );
-    assert!(crate::text::page(&diagnosis, false).contains("Nothing was lost"));
+    let page = crate::text::page(&diagnosis, false);
+    assert!(
+        page.contains("No counter that can be read grew") && !page.contains("Not all"),
+        "{page}"
+    );
+}
+
+#[test]
+fn a_stage_that_cannot_be_read_is_named_where_nothing_is_found() {
+    let mut missing = Stage::new(StageId::Wire);
+    missing.count("rx_missed_errors", "file", None, Loss::Packets);
+    let mut calm = watched(vec![missing]);
+    calm.busy.truncate(1);
+    let diagnosis = Diagnosis::of("eth0", None, calm);
+    assert!(diagnosis.findings.is_empty());
+    let said = diagnosis.silence();
+    assert!(said.ends_with("Not all can be read of: wire and interface."), "{said}");
+}
+
+/// A socket that was opened while it was watched has lost all of it since.
+#[test]
+fn what_has_no_count_at_the_begin_may_lose_now() {
+    let mut socket = Stage::new(StageId::Socket);
+    socket.count("dropped by socket 7", "sock_diag", Some(5000), Loss::Packets);
+    let diagnosis = Diagnosis::of("eth0", None, watched(vec![socket]));
+    let found = diagnosis.findings.iter().find(|it| it.stage == StageId::Socket).unwrap();
+    assert_eq!((found.level, found.lost), (Level::Near, None));
+    assert!(found.text.contains("5000 packets were lost") && found.text.contains("unavailable"));
+}
+
+#[test]
+fn a_backlog_grows_again_only_where_it_loses_again() {
+    let backlog = |during, now: &str| {
+        let stage = counted(StageId::Backlog, "dropped", Loss::Packets, during);
+        let stage = with(stage, Setting::sysctl("net.core.netdev_max_backlog"), now, None);
+        let watched = Watched { peak_rate: Some(1000), ..watched(vec![stage]) };
+        advised(&Diagnosis::of("eth0", None, watched))
+    };
+    assert_eq!(
+        (backlog(7, "1000"), backlog(7, "4000")),
+        (vec!["4000".into()], vec!["16000".into()])
+    );
+    assert_eq!((backlog(0, "1000"), backlog(0, "4000")), (vec!["4000".into()], vec![]));
+}
+
+#[test]
+fn segments_are_left_apart_only_where_somebody_captures_and_has_time() {
+    let gro = || {
+        let feature = Setting::Feature { interface: "eth0".into(), name: "rx-gro".into() };
+        with(Stage::new(StageId::Offloads), feature, "on", None)
+    };
+    let capture = Capture {
+        pid: 1,
+        name: "tcpdump".to_owned(),
+        threads: vec![],
+        throttled: None,
+        throttled_during: None,
+        sockets: vec![],
+    };
+    for (captures, processors, expected) in
+        [(vec![], 1, vec![]), (vec![capture.clone()], 1, vec!["off"]), (vec![capture], 2, vec![])]
+    {
+        let mut watched = Watched { captures, ..watched(vec![gro()]) };
+        watched.busy.truncate(processors);
+        assert_eq!(advised(&Diagnosis::of("eth0", None, watched)), expected);
+    }
 }
 
 #[test]

@@ -30,6 +30,9 @@ const WORDS: [&str; 8] =
 /// What has these words in it although nothing that was received is lost.
 const NOT: [&str; 4] = ["tx", "xdp_drops", "link_down", "fdir"];
 
+/// Of an interface that takes every frame (`IFF_PROMISC`, netdevice(7)).
+const PROMISCUOUS: u32 = 0x100;
+
 pub(super) fn wire(look: &Look<'_>) -> Stage {
     let mut stage = Stage::new(StageId::Wire);
     for (name, loss) in COUNTERS {
@@ -51,6 +54,15 @@ pub(super) fn wire(look: &Look<'_>) -> Stage {
         None => stage.notes.push(
             "The interface does not tell the speed of its link, so nothing is said in milliseconds.".to_owned(),
         ),
+    }
+    if let Ok(flags) = look.kernel.read(&look.file("flags"))
+        && u32::from_str_radix(flags.trim_start_matches("0x"), 16)
+            .is_ok_and(|flags| flags & PROMISCUOUS == 0)
+    {
+        stage.notes.push(
+            "It is not promiscuous: frames for other machines are neither counted nor looked at. Watch it while a capture runs."
+                .to_owned(),
+        );
     }
     if look.kernel.read(&look.file("carrier")).is_ok_and(|carrier| carrier == "0") {
         stage.notes.push("Nobody is at the other end of the wire.".to_owned());

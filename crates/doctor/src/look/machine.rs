@@ -22,13 +22,13 @@ impl Processor {
     /// Programs, and the kernel for them.
     #[must_use]
     pub const fn work(&self) -> u64 {
-        self.ticks[0] + self.ticks[1] + self.ticks[2]
+        self.ticks[0].saturating_add(self.ticks[1]).saturating_add(self.ticks[2])
     }
 
     /// Interrupts and what follows them: receiving.
     #[must_use]
     pub const fn softirq(&self) -> u64 {
-        self.ticks[5] + self.ticks[6]
+        self.ticks[5].saturating_add(self.ticks[6])
     }
 
     /// What other virtual machines took.
@@ -40,13 +40,13 @@ impl Processor {
     /// Nothing, or waiting for a disk.
     #[must_use]
     pub const fn idle(&self) -> u64 {
-        self.ticks[3] + self.ticks[4]
+        self.ticks[3].saturating_add(self.ticks[4])
     }
 
     /// All ticks.
     #[must_use]
     pub fn all(&self) -> u64 {
-        self.ticks.iter().sum()
+        self.ticks.iter().copied().fold(0, u64::saturating_add)
     }
 
     /// What it has done since then.

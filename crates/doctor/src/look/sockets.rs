@@ -40,10 +40,10 @@ pub struct Thread {
     pub allowed: String,
     /// The processor that it ran on last.
     pub processor: Option<u32>,
-    /// Nanoseconds on processors.
-    pub ran_ns: u64,
-    /// Nanoseconds that it could have run, and waited for a processor.
-    pub waited_ns: u64,
+    /// Nanoseconds on processors; `None` where the kernel counts none.
+    pub ran_ns: Option<u64>,
+    /// Nanoseconds that it could have run, and waited for a processor; `None` likewise.
+    pub waited_ns: Option<u64>,
     /// Likewise while it was watched; `None` where it was not watched from the begin.
     pub waited_during_ns: Option<u64>,
     /// Whether the scheduler prefers it to ordinary ones, or puts it behind them: its class and nice value.
@@ -60,7 +60,7 @@ impl Capture {
         for thread in &mut self.threads {
             let then = before.threads.iter().find(|other| other.tid == thread.tid);
             thread.waited_during_ns =
-                then.and_then(|then| thread.waited_ns.checked_sub(then.waited_ns));
+                then.and_then(|then| thread.waited_ns?.checked_sub(then.waited_ns?));
         }
         self
     }
@@ -121,7 +121,7 @@ fn thread(kernel: &dyn Kernel, pid: u32, tid: u32) -> Option<Thread> {
     let fields: Vec<_> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let field = |number: usize| fields.get(number - 3).copied();
     let schedule = kernel.read(&format!("{folder}/schedstat")).unwrap_or_default();
-    let mut times = schedule.split_whitespace().map(|word| word.parse().unwrap_or_default());
+    let mut times = schedule.split_whitespace().map(|word| word.parse().ok());
     let class = match field(41) {
         Some("0") => "other",
         Some("1") => "fifo",
@@ -136,8 +136,8 @@ fn thread(kernel: &dyn Kernel, pid: u32, tid: u32) -> Option<Thread> {
         name: kernel.read(&format!("{folder}/comm")).ok()?,
         allowed: allowed.trim().to_owned(),
         processor: field(39).and_then(|word| word.parse().ok()),
-        ran_ns: times.next().unwrap_or_default(),
-        waited_ns: times.next().unwrap_or_default(),
+        ran_ns: times.next().flatten(),
+        waited_ns: times.next().flatten(),
         waited_during_ns: None,
         class: format!("{class}, nice {}", field(19).unwrap_or("unknown")),
     })
@@ -244,8 +244,8 @@ pub(super) fn processes(look: &Look<'_>) -> Stage {
         }
         for thread in threads {
             let of = format!("thread {} {}", thread.tid, thread.name);
-            stage.count(&format!("ran_ns {of}"), &source, Some(thread.ran_ns), Loss::None);
-            stage.count(&format!("waited_ns {of}"), &source, Some(thread.waited_ns), Loss::None);
+            stage.count(&format!("ran_ns {of}"), &source, thread.ran_ns, Loss::None);
+            stage.count(&format!("waited_ns {of}"), &source, thread.waited_ns, Loss::None);
             stage.notes.push(format!(
                 "{of} may run on {}, ran last on {}, class {}.",
                 thread.allowed,

@@ -52,8 +52,8 @@ pub struct Busy {
     pub peak: f64,
     /// The share that other virtual machines took, in all the time.
     pub steal: f64,
-    /// Packets that it received.
-    pub packets: u64,
+    /// Packets that it received; `None` where nobody counts them.
+    pub packets: Option<u64>,
 }
 
 /// A look between.
@@ -79,7 +79,10 @@ pub enum Depth {
     /// Counters alone.
     Counters,
     /// Packets, too, which takes some time of a processor for each.
-    Packets,
+    Packets {
+        /// Whether the interface is made to take packets for others, too, as captures do.
+        is_promiscuous: bool,
+    },
 }
 
 /// Watches for so long. `is_over` ends it before; what stands in the way of looking at packets is told to `say`.
@@ -94,7 +97,12 @@ pub fn watch(
     is_over: &dyn Fn() -> bool,
     say: &mut dyn FnMut(String),
 ) -> io::Result<Watched> {
-    let packets = (depth == Depth::Packets).then(|| PacketWatch::begin(look.interface));
+    let packets = match depth {
+        Depth::Packets { is_promiscuous } => {
+            Some(PacketWatch::begin(look.interface, is_promiscuous))
+        }
+        Depth::Counters => None,
+    };
     let packets = packets.and_then(|begun| {
         begun.map_err(|why| say(format!("packets are not looked at: {why}"))).ok()
     });
@@ -110,7 +118,14 @@ pub fn watch(
     };
     let mut watched = observe(look, &mut tick);
     look.kernel.read(&look.file("ifindex"))?;
-    watched.packets = packets.map(PacketWatch::end);
+    watched.packets = match packets.map(PacketWatch::end) {
+        Some(Ok(packets)) => Some(packets),
+        Some(Err(why)) => {
+            say(format!("packets were not looked at to the end: {why}"));
+            None
+        }
+        None => None,
+    };
     Ok(watched)
 }
 
@@ -141,9 +156,8 @@ fn observe(look: &Look<'_>, tick: &mut dyn FnMut() -> Option<u64>) -> Watched {
     let received = |number: u32| {
         let one = |it: &&Softnet| it.processor == number as usize;
         let of = |all: &Option<Vec<Softnet>>| Some(all.as_ref()?.iter().find(one)?.processed);
-        of(&softnet_after)
-            .zip(of(&softnet_before))
-            .map_or(0, |(now, then)| now.saturating_sub(then))
+        let (now, then) = of(&softnet_after).zip(of(&softnet_before))?;
+        now.checked_sub(then)
     };
     let wire = stages.iter().find(|stage| stage.id == StageId::Wire);
     let all = wire.and_then(|stage| stage.during("rx_packets"));
@@ -178,7 +192,7 @@ fn share(part: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { part as f64 / all as f64 }
 }
 
-fn busy(pulses: &[Pulse], received: impl Fn(u32) -> u64) -> Vec<Busy> {
+fn busy(pulses: &[Pulse], received: impl Fn(u32) -> Option<u64>) -> Vec<Busy> {
     let (Some(first), Some(last)) = (pulses.first(), pulses.last()) else { return Vec::new() };
     let of = |pulse: &Pulse, number: u32| {
         pulse.processors.iter().find(|it| it.number == number).copied()
@@ -233,8 +247,8 @@ mod tests {
         for step in 1..=5 {
             pulses.push(at(1000 + step * 100, &[[0, step * 10, 0, 100]], step * 5000));
         }
-        let busy = busy(&pulses, |_| 25_000);
-        assert_eq!((busy.len(), busy[0].packets), (1, 25_000));
+        let busy = busy(&pulses, |_| Some(25_000));
+        assert_eq!((busy.len(), busy[0].packets), (1, Some(25_000)));
         assert!(
             (busy[0].peak - 1.0).abs() < 1e-9 && (busy[0].mean - 1.0 / 3.0).abs() < 1e-9,
             "{busy:?}"
@@ -246,9 +260,9 @@ mod tests {
 
     #[test]
     fn nothing_is_made_of_nothing() {
-        assert!(busy(&[], |_| 0).is_empty());
+        assert!(busy(&[], |_| None).is_empty());
         let still = [at(0, &[[1, 1, 1, 1]], 5), at(5, &[[1, 1, 1, 1]], 5)];
-        assert!(busy(&still, |_| 0)[0].mean.abs() < 1e-9);
+        assert!(busy(&still, |_| None)[0].mean.abs() < 1e-9);
         assert_eq!(peak_rate(&still), None);
     }
 }

@@ -60,22 +60,22 @@ pub struct Elephant {
 #[derive(Debug)]
 pub struct PacketWatch {
     is_over: Arc<AtomicBool>,
-    thread: JoinHandle<Packets>,
+    thread: JoinHandle<anyhow::Result<Packets>>,
 }
 
 impl PacketWatch {
-    /// Begins to look at what an interface receives.
+    /// Begins to look at what an interface receives; with packets for others where it `is_promiscuous`.
     ///
     /// # Errors
     ///
     /// Without the right to capture, or the interface.
-    pub fn begin(interface: &str) -> anyhow::Result<Self> {
+    pub fn begin(interface: &str, is_promiscuous: bool) -> anyhow::Result<Self> {
         let interface = Interface::find(interface)?;
         let options = Options {
             snaplen: SNAPLEN,
             ring_bytes: 8 << 20,
             direction: Direction::In,
-            promiscuous: false,
+            promiscuous: is_promiscuous,
             ..Options::default()
         };
         let backend = BACKENDS.first().context("there is no way to capture")?;
@@ -91,18 +91,21 @@ impl PacketWatch {
             let mut counts = Counts::default();
             run(receiver.as_mut(), &ends, &mut |time, data, len| {
                 counts.add(time, flow_of(&decode::packet(link_type, data, len)));
-            });
+            })?;
             let missed = receiver.counters().ok().and_then(|counters| counters.dropped);
-            counts.packets(missed)
+            Ok(counts.packets(missed))
         })?;
         Ok(Self { is_over, thread })
     }
 
     /// Ends, and tells what was seen.
-    #[must_use]
-    pub fn end(self) -> Packets {
+    ///
+    /// # Errors
+    ///
+    /// Where packets could not be taken to the end.
+    pub fn end(self) -> anyhow::Result<Packets> {
         self.is_over.store(true, Ordering::Relaxed);
-        self.thread.join().unwrap_or_default()
+        self.thread.join().unwrap_or_else(|_| Err(anyhow::anyhow!("its thread panicked")))
     }
 }
 
@@ -111,14 +114,12 @@ fn run(
     receiver: &mut dyn Receiver,
     is_over: &AtomicBool,
     each: &mut dyn FnMut(Timestamp, &[u8], u32),
-) {
+) -> anyhow::Result<()> {
     let mut is_stopping = false;
     loop {
         if is_over.load(Ordering::Relaxed) && !is_stopping {
             is_stopping = true;
-            if receiver.stop().is_err() {
-                return;
-            }
+            receiver.stop()?;
         }
         match receiver.receive(Duration::from_millis(20)) {
             Ok(Received::Packets(lent)) => {
@@ -128,7 +129,9 @@ fn run(
                 }
             }
             Ok(Received::Nothing(_) | Received::Down) => {}
-            Ok(Received::End | Received::Gone) | Err(_) => return,
+            Ok(Received::End) => return Ok(()),
+            Ok(Received::Gone) => anyhow::bail!("the interface is gone"),
+            Err(why) => return Err(why.into()),
         }
     }
 }

@@ -21,7 +21,7 @@ use netsniff_lab::commands::TuneArgs;
     netsniff doctor -i eth0 --save facts.json      all that was read, for somebody else to look at\n  \
     netsniff doctor tune --goal 300k               search for settings by measuring, in namespaces\n  \
     netsniff doctor --buffers                      which knob rules which buffer\n\n\
-    Exit code: 0 nothing is lost; 1 failed; 2 wrong usage; 4 packets were lost while it was watched")]
+    Exit code: 0 no counter that can be read shows a loss; 1 failed; 2 wrong usage; 4 packets were lost while it was watched")]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct DoctorArgs {
     #[command(subcommand)]

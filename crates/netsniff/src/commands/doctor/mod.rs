@@ -74,7 +74,8 @@ fn here(args: &DoctorArgs) -> anyhow::Result<Diagnosis> {
             .context("cannot wait for signals")?;
     }
     let is_over = || is_over.load(Ordering::Relaxed);
-    let depth = if args.no_packets { Depth::Counters } else { Depth::Packets };
+    let depth =
+        if args.no_packets { Depth::Counters } else { Depth::Packets { is_promiscuous: false } };
     let watched = |kernel: &dyn Kernel| -> anyhow::Result<(Watched, Option<u64>)> {
         let look = Look { kernel, interface: &interface };
         let watched = watch(&look, args.time, depth, &is_over, &mut |line| say(&line));

@@ -48,9 +48,7 @@ fn findings(diagnosis: &Diagnosis) -> Section {
         .map(|it| vec![level(it.level).to_owned(), it.text.clone()])
         .collect();
     let parts = if rows.is_empty() {
-        vec![Part::Text(
-            "Nothing was lost while it was watched, and nothing is near it.".to_owned(),
-        )]
+        vec![Part::Text(diagnosis.silence())]
     } else {
         let columns = vec![(String::new(), false), ("finding".to_owned(), false)];
         vec![Part::Table(Table { columns, rows, note: None })]

@@ -232,7 +232,8 @@ impl CaptureArgs {
             return Err(UsageError(said.to_owned()));
         }
         Ok(Options {
-            ring_bytes: ring.bytes(&self.interfaces, default.ring_bytes) / rings.max(1),
+            ring_bytes: ring.bytes(&self.interfaces, default.ring_bytes, !self.no_promiscuous)
+                / rings.max(1),
             block_bytes,
             retire: self.retire.unwrap_or(default.retire),
             snaplen: self.snaplen.unwrap_or(default.snaplen),

@@ -28,20 +28,21 @@ pub(super) fn parse(text: &str) -> Result<RingSize, String> {
 }
 
 impl RingSize {
-    /// Bytes for what comes in on these interfaces; `default` where nothing comes.
-    pub(super) fn bytes(self, interfaces: &[String], default: usize) -> usize {
+    /// Bytes for what comes in on these interfaces, looked at as the capture will; `default` where nothing comes.
+    pub(super) fn bytes(self, interfaces: &[String], default: usize, promiscuous: bool) -> usize {
         match self {
             Self::Bytes(bytes) => bytes,
             Self::Auto => {
-                interfaces.iter().map(|name| measured(name, default)).max().unwrap_or(default)
+                let all = interfaces.iter().map(|name| measured(name, default, promiscuous));
+                all.max().unwrap_or(default)
             }
         }
     }
 }
 
 /// Looks at an interface, and says what follows.
-fn measured(interface: &str, default: usize) -> usize {
-    let Some((seen, megabits)) = look(interface) else {
+fn measured(interface: &str, default: usize, promiscuous: bool) -> usize {
+    let Some((seen, megabits)) = look(interface, promiscuous) else {
         say(&format!(
             "--ring auto: nothing is known of {interface}: {}",
             number::bytes(default as u64)
@@ -66,10 +67,11 @@ fn measured(interface: &str, default: usize) -> usize {
     usize::try_from(bytes).unwrap_or(default)
 }
 
-fn look(interface: &str) -> Option<(Seen, Option<u64>)> {
+fn look(interface: &str, is_promiscuous: bool) -> Option<(Seen, Option<u64>)> {
     let kernel = Here::open().ok()?;
     let look = Look { kernel: &kernel, interface };
-    let watched = watch(&look, TIME, Depth::Packets, &|| false, &mut |_| {}).ok()?;
+    let depth = Depth::Packets { is_promiscuous };
+    let watched = watch(&look, TIME, depth, &|| false, &mut |_| {}).ok()?;
     let wire = watched.stages.iter().find(|stage| stage.id == StageId::Wire)?;
     let packets = wire.during("rx_packets")?;
     let mean_bytes = wire.during("rx_bytes")?.checked_div(packets).unwrap_or_default();
@@ -89,7 +91,7 @@ mod tests {
             (Ok(RingSize::Bytes(64 << 20)), Ok(RingSize::Auto))
         );
         assert!(parse("large").unwrap_err().ends_with("or auto"));
-        assert_eq!(RingSize::Bytes(5).bytes(&[], 9), 5);
-        assert_eq!(RingSize::Auto.bytes(&["nowhere0".to_owned()], 9), 9);
+        assert_eq!(RingSize::Bytes(5).bytes(&[], 9, true), 5);
+        assert_eq!(RingSize::Auto.bytes(&["nowhere0".to_owned()], 9, true), 9);
     }
 }
