@@ -8,7 +8,10 @@ mod live_bed;
 
 use std::time::Duration;
 
+use live_bed::commands::{Captures, replay};
 use live_bed::{Bed, Last, Log, Run, Sent};
+use netsniff_packet::LinkType;
+use netsniff_traffic::dialogue::{Dialogue, Setup, Side};
 
 const FEW: Sent = Sent { count: 1000, size: 200, rate: 50_000 };
 
@@ -22,6 +25,55 @@ fn packets_that_the_snaplen_cuts_are_counted() {
     let last = Last::read(&done.logs, "interface");
     last.closes();
     assert_eq!((last.number("arrived"), last.number("cut")), (1300, 1000));
+}
+
+/// A segment comes half a second late: what came behind it waits, in the rows of that time.
+#[test]
+fn what_waits_behind_a_hole_is_in_the_books() {
+    let Some(bed) = Bed::up("b-hole") else { return };
+    let mut dialogue = Dialogue::new(Setup::default());
+    dialogue.connect().say(Side::Client, b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n");
+    let head = b"HTTP/1.1 200 OK\r\nContent-Length: 9000\r\n\r\n";
+    dialogue.say(Side::Server, &[&head[..], &[b'x'; 9000]].concat());
+    let frames: Vec<_> = dialogue.finish().seen.into_iter().map(|it| it.frame).collect();
+    let missing = frames.iter().position(|frame| frame.len() > 1_000).unwrap() + 1;
+    // Nobody acknowledges what is missing.
+    let before = frames.iter().enumerate().filter(|(at, frame)| {
+        *at < missing || (missing + 1..missing + 4).contains(at) && frame.len() > 1_000
+    });
+    let captures = Captures::new("hole");
+    let write = |name: &str, frames: &mut dyn Iterator<Item = &Vec<u8>>| {
+        let packets = frames
+            .enumerate()
+            .map(|(number, frame)| (number as i64 * 1_000_000, frame.clone(), frame.len()));
+        captures.write(name, LinkType::ETHERNET, &packets.collect::<Vec<_>>())
+    };
+    let first = write("first.pcap", &mut before.map(|(_, frame)| frame));
+    let late = write("late.pcap", &mut frames[missing..=missing].iter());
+    let run = Run::start(&bed, "b-hole", &["--stats-interval", "100ms"]);
+    for file in [&first, &late] {
+        std::thread::sleep(Duration::from_millis(500));
+        let sent = replay(&bed, &[file.as_path()], &["-q"]);
+        assert_eq!(sent.code, Some(0), "{}", sent.errors);
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    let done = run.end();
+    let log = Log::read(&done.logs.join("capture.log"));
+    let rows = log.of(&[("scope", "interface")]);
+    let number = |row: &usize, column: &str| log.value(*row, column).parse::<u64>().unwrap();
+    let told: Vec<_> =
+        rows.iter().map(|row| ["held_bytes", "held_bytes_max"].map(|of| number(row, of))).collect();
+    let waits_at = |at: &usize| told[*at][0] > 0;
+    let begin = (0..told.len()).find(waits_at).expect("nothing ever waits");
+    let end = (0..told.len()).rfind(waits_at).expect("it began");
+    assert!(begin > 0 && end - begin >= 2 && end + 2 < told.len(), "{told:?}");
+    let waits = told[end][0];
+    assert!(waits > 1_000, "{told:?}");
+    assert!(told[begin + 1..=end].iter().all(|held| *held == [waits; 2]), "{told:?}");
+    assert_eq!(told[end + 1], [0, waits], "it waited when the row before was made: {told:?}");
+    let rest = told[..begin].iter().chain(&told[end + 2..]);
+    assert!(rest.clone().count() > 1 && rest.clone().all(|held| *held == [0; 2]), "{told:?}");
+    assert!(rows.iter().all(|row| log.value(*row, "holes_given_up") == "0"));
 }
 
 /// The kernel cannot run a filter of thousands of hosts, so that we do, and count.

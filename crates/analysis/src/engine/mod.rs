@@ -161,6 +161,11 @@ impl Engine {
         self.shard.swap_turnover(empty);
     }
 
+    /// Looks for the most bytes behind holes of streams anew: [`FlowTracker::begin_held_peak`].
+    pub fn begin_held_peak(&mut self) {
+        self.shard.begin_held_peak();
+    }
+
     /// The packets that were analysed so far, all whose headers were read to the end, by depth.
     #[must_use]
     pub fn packets_by_depth(&self) -> PacketsByDepth {

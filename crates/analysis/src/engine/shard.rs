@@ -83,6 +83,11 @@ impl Shard {
         self.tracker.allow_decoding(bytes);
     }
 
+    /// As [`FlowTracker::begin_held_peak`].
+    pub fn begin_held_peak(&mut self) {
+        self.tracker.begin_held_peak();
+    }
+
     /// Notes from now on which flows begin and end.
     pub fn note_turnover(&mut self) {
         self.tracker.note_turnover();

@@ -97,6 +97,14 @@ crate::record! {
         inversion_max: Option<Interval> => "inversion_max", interval, Seconds, Plain, Netsniff;
         /// Packets that came too late to be put in order, and were analysed all the same.
         late: Option<u64> => "late", count, Packets, Plain, Netsniff;
+        /// Bytes of memory that wait behind holes of TCP streams when it is counted: segments that came, until what is
+        /// missing before them comes or is given up. Unset where a ring does not answer in time.
+        held_bytes: Option<u64> => "held_bytes", count, Bytes, Plain, Netsniff;
+        /// The most of them at once since the rows before, looked at behind every segment. Unset where `held_bytes` is, and
+        /// for an interface with several rings, whose peaks lie at different times.
+        held_bytes_max: Option<u64> => "held_bytes_max", count, Bytes, Plain, Netsniff;
+        /// Holes of TCP streams that were given up, since more waited behind them than may.
+        holes_given_up: Option<u64> => "holes_given_up", count, None, Plain, Netsniff;
         /// Packets whose stamp was off by more than a second and was replaced.
         wrong_stamps: Option<u64> => "wrong_stamps", count, Packets, Plain, Netsniff;
         /// Packets that the ring described in a way that makes no sense.

@@ -91,6 +91,15 @@ const METRICS: &[Metric] = &[
     counter("inverted_packets", "Packets behind one with a later stamp.", |e| {
         number(e.report.as_ref().map(|report| report.counters.inversions))
     }),
+    gauge("held_bytes", "Bytes of memory that wait behind holes of TCP streams.", |e| {
+        number(e.held().map(|held| held.bytes))
+    }),
+    gauge("held_bytes_max", "The most at once since the count before.", |e| {
+        number(e.held().and_then(|held| held.most))
+    }),
+    counter("holes_given_up", "Holes given up since more waited behind them than may.", |e| {
+        number(e.holes_given_up())
+    }),
     counter("refused_rows", "Rows of logs that could not be written.", |e| {
         number(e.report.as_ref().map(|report| report.refused_rows))
     }),
@@ -198,6 +207,9 @@ mod tests {
             ("ring_high_water_units", counters.occupancy.high_water.into()),
             ("ring_units", counters.occupancy.capacity.into()),
             ("inverted_packets_total", counters.inversions),
+            ("held_bytes", told.held.unwrap().bytes),
+            ("held_bytes_max", told.held.unwrap().most.unwrap()),
+            ("holes_given_up_total", told.holes_given_up),
             ("refused_rows_total", told.refused_rows),
             ("flows", told.flows.unwrap()),
             ("split_flows_total", told.flow_split.unwrap()),

@@ -6,7 +6,7 @@ use netsniff_packet::Timestamp;
 
 use super::{BooksLine, BooksScope};
 use crate::live::onset::Onset;
-use crate::live::{LinkState, RingReport};
+use crate::live::{HeldBehindHoles, LinkState, RingReport};
 
 /// An interface to which 100 packets came, of which each of these got so many.
 #[must_use]
@@ -87,6 +87,8 @@ pub fn report(from: u64) -> RingReport {
         refused: number(),
         waiting: number(),
         late: number(),
+        held: Some(HeldBehindHoles { bytes: number(), most: Some(number()) }),
+        holes_given_up: number(),
         refused_rows: number(),
         link: LinkState::Down,
         downs: number(),

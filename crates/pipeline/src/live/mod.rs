@@ -19,7 +19,7 @@ pub mod splits;
 pub(crate) mod testing;
 
 pub use analysis::{Analyser, TakeUnparsed};
-pub use books::{Control, Earlier, LAG, LinkState, Moment, Return, RingReport};
+pub use books::{Control, Earlier, HeldBehindHoles, LAG, LinkState, Moment, Return, RingReport};
 pub use off_thread::{OffThread, RingAnalysis};
 pub use recorded::{Recording, SharedRecorder};
 pub use reorder::{PacketSlice, ReorderBuffer, RingPackets, WINDOW};

@@ -8,7 +8,7 @@ use netsniff_capture::counters::Occupancy;
 use netsniff_capture::options::Direction;
 use netsniff_packet::{LinkType, Loss, PacketRecord, Timestamp};
 
-use super::books::RingReport;
+use super::books::{HeldBehindHoles, RingReport};
 use super::reorder::PacketSlice;
 use super::ring::{Backpressure, Consumer};
 
@@ -111,6 +111,8 @@ impl Consumer for Notes {
         report.shed = 11;
         report.shed_nanos = 12;
         report.late = 13;
+        report.held = Some(HeldBehindHoles { bytes: 17, most: Some(1_000 - packets as u64) });
+        report.holes_given_up = 19;
         report.refused_rows = 14;
         report.flows = Some(15);
         report.now = Some(at(16));

@@ -158,9 +158,10 @@ pub struct FlowStatistics {
     pub peak_flows: usize,
     /// The most bytes that flows and their index took.
     pub peak_bytes: usize,
-    /// The most bytes of memory that waited behind holes of streams at once, looked at behind every segment. They are in
-    /// `peak_bytes`, too. Those of several workers add up.
-    pub peak_held_bytes: usize,
+    /// The most bytes of memory that waited behind holes of streams at once, of all that was before `held_recently`.
+    held_before: usize,
+    /// The most since somebody wanted to know it anew.
+    held_recently: usize,
 }
 
 impl FlowStatistics {
@@ -211,7 +212,26 @@ impl FlowStatistics {
     /// So many bytes wait behind holes of streams.
     #[inline]
     pub(crate) fn note_held(&mut self, bytes: usize) {
-        self.peak_held_bytes = self.peak_held_bytes.max(bytes);
+        self.held_recently = self.held_recently.max(bytes);
+    }
+
+    /// Looks for the most bytes behind holes anew, while so many wait there.
+    pub(crate) fn begin_held_peak(&mut self, bytes: usize) {
+        self.held_before = self.peak_held_bytes();
+        self.held_recently = bytes;
+    }
+
+    /// The most bytes of memory that waited behind holes of streams at once, looked at behind every segment. They are in
+    /// [`Self::peak_bytes`], too. Those of several workers add up.
+    #[must_use]
+    pub fn peak_held_bytes(&self) -> usize {
+        self.held_before.max(self.held_recently)
+    }
+
+    /// The same since [`FlowTracker::begin_held_peak`](crate::flow::tracker::FlowTracker::begin_held_peak) was called last.
+    #[must_use]
+    pub const fn recent_held_bytes(&self) -> usize {
+        self.held_recently
     }
 
     /// Flows begun, by protocol.
@@ -286,6 +306,7 @@ impl FlowStatistics {
         }
         self.peak_flows += other.peak_flows;
         self.peak_bytes += other.peak_bytes;
-        self.peak_held_bytes += other.peak_held_bytes;
+        self.held_before = self.peak_held_bytes() + other.peak_held_bytes();
+        self.held_recently += other.held_recently;
     }
 }

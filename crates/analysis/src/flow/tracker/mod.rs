@@ -176,6 +176,11 @@ impl FlowTracker {
         self.talking.held_bytes()
     }
 
+    /// Looks for the most of these bytes anew ([`FlowStatistics::recent_held_bytes`]).
+    pub fn begin_held_peak(&mut self) {
+        self.statistics.begin_held_peak(self.talking.held_bytes());
+    }
+
     /// Notes from now on which flows begin and end.
     pub fn note_turnover(&mut self) {
         self.turnover.begin();

@@ -69,7 +69,7 @@ impl Analysis<'_> {
             by_quality: sorted(flows.qualities().map(|(of, ended)| (of.name(), ended))),
             peak: flows.peak_flows as u64,
             peak_bytes: flows.peak_bytes as u64,
-            peak_held_bytes: flows.peak_held_bytes as u64,
+            peak_held_bytes: flows.peak_held_bytes() as u64,
         }
     }
 

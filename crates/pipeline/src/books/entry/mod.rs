@@ -7,7 +7,7 @@ use netsniff_analysis::record::Interval;
 use netsniff_capture::backend::RingFacts;
 use netsniff_packet::Timestamp;
 
-use crate::live::{LinkState, RingReport};
+use crate::live::{HeldBehindHoles, LinkState, RingReport};
 
 /// What a line is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,6 +85,19 @@ impl BooksLine {
     pub fn refused(&self) -> u64 {
         let by_analysis = self.report.as_ref().map_or(0, |report| report.refused);
         by_analysis.saturating_add(self.unrecorded.unwrap_or(0))
+    }
+
+    /// What waits behind holes of TCP streams.
+    #[must_use]
+    pub fn held(&self) -> Option<HeldBehindHoles> {
+        self.report.as_ref().and_then(|report| report.held)
+    }
+
+    /// Holes of TCP streams that were given up, since more waited behind them than may.
+    #[must_use]
+    pub fn holes_given_up(&self) -> Option<u64> {
+        let report = self.report.as_ref().filter(|report| report.analysed.is_some());
+        report.map(|report| report.holes_given_up)
     }
 
     /// Packets in the rings, and those that wait for earlier ones.
@@ -203,6 +216,9 @@ impl BooksLine {
                 .filter(|counters| counters.inversions > 0)
                 .map(|counters| Interval::from_nanos(counters.deepest_inversion as i64)),
             late: report.map(|report| report.late),
+            held_bytes: self.held().map(|held| held.bytes),
+            held_bytes_max: self.held().and_then(|held| held.most),
+            holes_given_up: self.holes_given_up(),
             wrong_stamps: counters.map(|counters| counters.wrong_stamps),
             malformed: counters.map(|counters| counters.malformed),
             backend: facts.map(|facts| facts.backend),

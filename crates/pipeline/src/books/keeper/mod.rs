@@ -93,8 +93,7 @@ impl BooksKeeper {
 
     /// Reads the counters of the interfaces, and follows those that came back. To be called now and then.
     pub fn attend(&mut self, control: &Control) {
-        let (reports, _) = control.reports(0);
-        self.follow(&reports);
+        self.follow(&control.last_reports());
         self.look();
     }
 

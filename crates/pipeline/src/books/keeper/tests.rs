@@ -181,6 +181,8 @@ fn every_counter_of_several_rings_is_in_the_sum_once() {
         ("refused", both(|of| of.refused)),
         ("waiting", both(|of| of.waiting)),
         ("late", both(|of| of.late)),
+        ("held", both(|of| of.held.unwrap().bytes)),
+        ("holes_given_up", both(|of| of.holes_given_up)),
         ("refused_rows", both(|of| of.refused_rows)),
         ("flows", both(|of| of.flows.unwrap())),
         ("flow_split", both(|of| of.flow_split.unwrap())),
@@ -192,6 +194,9 @@ fn every_counter_of_several_rings_is_in_the_sum_once() {
         (one.downs, other.now),
         "rings of one link, and the latest time"
     );
+    assert_eq!(sum.held.unwrap().most, None, "their peaks need not be at one time");
+    let silent = RingReport { held: None, ..report(5) };
+    assert_eq!(super::sum([&one, &silent].into_iter()).unwrap().held, None);
     let untold = RingReport { analysed: None, flows: None, by_depth: None, ..report(5) };
     let sum = super::sum([&one, &untold].into_iter()).unwrap();
     assert_eq!((sum.analysed, sum.flows, sum.by_depth), (None, None, None));
@@ -225,11 +230,13 @@ fn rings_are_waited_for_but_not_one_that_is_stalled() {
             control.report(0, 1, report(100));
         });
         let answered = ask(&mut keeper);
+        assert_eq!(answered[1].held(), report(100).held);
         assert_eq!(delivered(answered), Some(report(100).counters.delivered));
     });
     let begin = netsniff_capture::monotonic();
     let stalled = ask(&mut keeper);
     let took = Duration::from_nanos(netsniff_capture::monotonic() - begin);
+    assert_eq!(stalled[1].held(), None, "nobody knows what waits now");
     assert_eq!(delivered(stalled), Some(report(100).counters.delivered), "what it told before");
     assert!((ANSWER..10 * ANSWER).contains(&took), "{took:?}");
 }

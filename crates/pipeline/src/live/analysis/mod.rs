@@ -8,13 +8,14 @@ use netsniff_analysis::flow::flow_events::FlowEvent;
 use netsniff_analysis::flow::report::statistics::FlowStatistics;
 use netsniff_analysis::ingress::Unparsed;
 use netsniff_analysis::ingress::statistics::PacketStatistics;
+use netsniff_analysis::reassembly::stream::GapCause;
 use netsniff_analysis::rows::{Collector, TakeComplete};
 use netsniff_analysis::{Engine, SortKey};
 use netsniff_capture::counters::Occupancy;
 use netsniff_output::{Format, HandedOver, RowBuffer, RowProducer};
 use netsniff_packet::{Loss, Packet, PacketRecord, Stage, Timestamp};
 
-use super::books::RingReport;
+use super::books::{HeldBehindHoles, RingReport};
 use super::pace::Pace;
 use super::reorder::PacketSlice;
 use super::ring::{Backpressure, Consumer};
@@ -266,8 +267,13 @@ impl Consumer for Analyser {
         report.refused_rows = self.rows.taker.refused;
         report.flows = Some(self.engine.tracker().open_flows() as u64);
         report.flow_split = self.splits.as_ref().and_then(|(splits, ring)| splits.count(*ring));
-        let of_flows = &self.engine.tracker().statistics().packets;
-        report.by_depth = Some(packets.without_flow.with(of_flows));
+        let of_flows = self.engine.tracker().statistics();
+        report.by_depth = Some(packets.without_flow.with(&of_flows.packets));
+        report.held = Some(HeldBehindHoles {
+            bytes: self.engine.tracker().held_bytes() as u64,
+            most: Some(of_flows.recent_held_bytes() as u64),
+        });
+        report.holes_given_up = of_flows.holes.gaps[GapCause::Bound as usize];
         if let Some(shedding) = &self.shedding {
             report.shed = shedding.in_force().skip(1).map(|(_, spells)| spells.times).sum();
             report.shed_nanos = shedding.in_force().skip(1).map(|(_, spells)| spells.nanos).sum();
@@ -275,6 +281,13 @@ impl Consumer for Analyser {
         report.now = (self.analysed > 0).then(|| self.engine.ingress().now());
         if let Some(also) = &self.also {
             also.fill(report);
+        }
+    }
+
+    fn reported(&mut self) {
+        self.engine.begin_held_peak();
+        if let Some(also) = &mut self.also {
+            also.reported();
         }
     }
 }

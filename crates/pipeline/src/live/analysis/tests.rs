@@ -8,6 +8,7 @@ use netsniff_output::{
     WriterOutcome, WriterSettings,
 };
 use netsniff_packet::{LinkType, PacketRecord};
+use netsniff_traffic::dialogue::{Dialogue, Setup, Side};
 use netsniff_traffic::probe;
 
 use super::*;
@@ -40,9 +41,14 @@ fn give(analyser: &mut Analyser, flows: std::ops::Range<u32>) {
 }
 
 fn give_at(analyser: &mut Analyser, flows: std::ops::Range<u32>, timestamp: Timestamp) {
+    let frames: Vec<_> = flows.map(|flow| (timestamp, probe::frame(64, flow).unwrap())).collect();
+    lend(analyser, &frames);
+}
+
+fn lend(analyser: &mut Analyser, frames: &[(Timestamp, Vec<u8>)]) {
     let (mut data, mut packets) = (Vec::new(), Vec::new());
-    for flow in flows {
-        let frame = probe::frame(64, flow).unwrap();
+    for (timestamp, frame) in frames {
+        let timestamp = *timestamp;
         packets.push(PacketRecord {
             timestamp,
             offset: data.len() as u32,
@@ -51,7 +57,7 @@ fn give_at(analyser: &mut Analyser, flows: std::ops::Range<u32>, timestamp: Time
             interface: 0,
             link_type: LinkType::ETHERNET,
         });
-        data.extend_from_slice(&frame);
+        data.extend_from_slice(frame);
     }
     analyser.group(PacketSlice { data: &data, packets: &packets, loss: None });
 }
@@ -162,4 +168,37 @@ fn depth_follows_the_ring() {
     // Each depth on the way down and, but for the deepest, on the way up.
     assert_eq!(report.shed, 5);
     assert_eq!(report.shed_nanos / 1_000_000_000, 7, "one second to get calm, and three waits");
+}
+
+/// A segment comes late: what came behind it waits, and is told with the most at once since it was told before.
+#[test]
+fn what_waits_behind_a_hole_is_told_with_its_peak() {
+    let mut dialogue = Dialogue::new(Setup::default());
+    dialogue.connect().say(Side::Client, b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n");
+    let head = b"HTTP/1.1 200 OK\r\nContent-Length: 40000\r\n\r\n";
+    dialogue.say(Side::Server, &[&head[..], &[b'x'; 40_000]].concat());
+    let seen = dialogue.finish().seen;
+    let mut frames: Vec<_> = seen.iter().map(|it| (it.timestamp, it.frame.clone())).collect();
+    let missing = frames.iter().position(|(_, frame)| frame.len() > 1_000).unwrap() + 1;
+    let (_, late) = frames.remove(missing);
+    let at = missing + 3;
+    frames.insert(at, (frames[at - 1].0, late));
+    let (before, after) = frames.split_at(at);
+    let (mut analyser, writer) = start(1 << 20);
+    let held = |analyser: &mut Analyser| {
+        let mut report = RingReport::default();
+        analyser.fill(&mut report);
+        analyser.reported();
+        report.held.map(|held| (held.bytes, held.most.unwrap())).unwrap()
+    };
+    assert_eq!(held(&mut analyser), (0, 0));
+    lend(&mut analyser, before);
+    let (waits, most) = held(&mut analyser);
+    assert!(waits > 1_000 && most >= waits, "{waits} {most}");
+    lend(&mut analyser, &after[..1]);
+    assert_eq!(held(&mut analyser), (0, waits), "they waited when it was told before");
+    lend(&mut analyser, &after[1..]);
+    assert_eq!(held(&mut analyser), (0, 0));
+    let (report, _) = end(analyser, writer);
+    assert_eq!(report.holes_given_up, 0);
 }

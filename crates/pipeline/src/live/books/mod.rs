@@ -67,6 +67,15 @@ pub struct Return {
     pub after: LinkCounters,
 }
 
+/// Bytes of memory that wait behind holes of TCP streams, until what is missing comes or is given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldBehindHoles {
+    /// Now.
+    pub bytes: u64,
+    /// The most at once since the books before; `None` for several rings, which have theirs at different times.
+    pub most: Option<u64>,
+}
+
 /// What one ring has counted at a moment.
 #[derive(Clone, Debug, Default)]
 pub struct RingReport {
@@ -96,6 +105,10 @@ pub struct RingReport {
     pub waiting: u64,
     /// Packets that the analysis got with a stamp earlier than one before.
     pub late: u64,
+    /// What waits behind holes; `None` where nothing is analysed, and where the ring does not answer.
+    pub held: Option<HeldBehindHoles>,
+    /// Holes that were given up, since more waited behind them than may.
+    pub holes_given_up: u64,
     /// Rows that had no room on their way to the logs.
     pub refused_rows: u64,
     /// Whether the interface is up.
@@ -137,6 +150,8 @@ impl RingReport {
             refused,
             waiting,
             late,
+            held,
+            holes_given_up,
             refused_rows,
             link: _,
             downs: _,
@@ -156,6 +171,11 @@ impl RingReport {
         self.refused += refused;
         self.waiting += waiting;
         self.late += late;
+        self.held = self
+            .held
+            .zip(*held)
+            .map(|(own, other)| HeldBehindHoles { bytes: own.bytes + other.bytes, most: None });
+        self.holes_given_up += holes_given_up;
         self.refused_rows += refused_rows;
         self.flows = both(self.flows, *flows);
         self.flow_split = both(self.flow_split, *flow_split);
@@ -187,6 +207,16 @@ impl Earlier {
     };
 }
 
+/// What a ring reported last.
+#[derive(Debug, Default)]
+struct Answer {
+    /// The number of the report.
+    number: u64,
+    report: RingReport,
+    /// Whether it is in the books.
+    is_taken: bool,
+}
+
 /// What the thread that rules a run and the threads of its rings tell each other.
 #[derive(Debug)]
 pub struct Control {
@@ -200,7 +230,7 @@ pub struct Control {
     due: AtomicU64,
     /// Packets that all rings have handed to the analysis together.
     pub(super) taken: AtomicU64,
-    rings: Vec<Mutex<(u64, RingReport)>>,
+    rings: Vec<Mutex<Answer>>,
     doors: Vec<Mutex<Option<Door>>>,
 }
 
@@ -286,21 +316,38 @@ impl Control {
         (number, self.due.load(Ordering::Relaxed))
     }
 
-    /// Hands in a ring's report.
-    pub fn report(&self, ring: usize, number: u64, report: RingReport) {
+    /// Hands in a ring's report, and returns it with the peaks of one before that came too late for the books.
+    pub fn report(&self, ring: usize, number: u64, mut report: RingReport) -> RingReport {
         if let Some(place) = self.rings.get(ring) {
-            *lock(place) = (number, report);
+            let mut place = lock(place);
+            if let (Some(held), Some(late), false) =
+                (&mut report.held, place.report.held, place.is_taken)
+            {
+                held.most = held.most.max(late.most);
+            }
+            *place = Answer { number, report: report.clone(), is_taken: false };
         }
+        report
     }
 
-    /// What each ring reported last, and whether all of them have answered the question of this number.
+    /// What each ring reported last, without looking for answers to a question.
+    #[must_use]
+    pub fn last_reports(&self) -> Vec<RingReport> {
+        self.rings.iter().map(|place| lock(place).report.clone()).collect()
+    }
+
+    /// What each ring reported last, for the books, and whether all of them have answered the question of this
+    /// number. What was counted up to an earlier question stands; what waited then is not what waits now.
     #[must_use]
     pub fn reports(&self, number: u64) -> (Vec<RingReport>, bool) {
         let mut are_new = true;
         let reports = self.rings.iter().map(|place| {
-            let place = lock(place);
-            are_new &= place.0 >= number;
-            place.1.clone()
+            let mut place = lock(place);
+            let is_new = place.number >= number;
+            are_new &= is_new;
+            place.is_taken |= is_new;
+            let report = place.report.clone();
+            RingReport { held: report.held.filter(|_| is_new), ..report }
         });
         (reports.collect(), are_new)
     }

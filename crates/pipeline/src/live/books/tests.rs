@@ -54,3 +54,25 @@ fn rings_of_an_interface_that_came_back_go_on_with_what_was_before() {
     assert_eq!(control.counted(&[RingReport::default()]), [None]);
     assert_eq!(control.counted(&told(2)), [None]);
 }
+
+/// The books get the peak of all time since those before, also where a report came too late for them.
+#[test]
+fn peaks_of_a_report_that_came_too_late_are_in_the_next_books() {
+    let held = |bytes, most| Some(HeldBehindHoles { bytes, most: Some(most) });
+    let of = |bytes, most| RingReport { held: held(bytes, most), ..RingReport::default() };
+    let control = Control::new(1);
+    let books = |number| {
+        let (reports, are_new) = control.reports(number);
+        (reports[0].held, are_new)
+    };
+    assert_eq!(control.report(0, 1, of(3, 70)).held, held(3, 70));
+    assert_eq!((books(1), books(1)), ((held(3, 70), true), (held(3, 70), true)));
+    // Nothing but what waited then is known of now.
+    assert_eq!(books(2), (None, false));
+    control.report(0, 2, of(4, 90));
+    assert_eq!(control.report(0, 3, of(5, 60)).held, held(5, 90), "nobody has written the 90");
+    assert_eq!(books(3), (held(5, 90), true));
+    assert_eq!(control.report(0, 4, of(6, 8)).held, held(6, 8), "the 90 are written");
+    assert_eq!(control.last_reports()[0].held, held(6, 8));
+    assert_eq!(control.report(0, 5, of(1, 2)).held, held(1, 8), "who only looks takes nothing");
+}

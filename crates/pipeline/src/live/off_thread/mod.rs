@@ -170,8 +170,18 @@ impl<C: Consumer> Worker<C> {
             Task::Occupied(occupancy, now) => self.consumer.occupied(occupancy, now),
             Task::Idle(settled) => self.consumer.idle(settled),
         }
-        self.consumer.fill(&mut self.shared.report());
+        self.tell();
         done
+    }
+
+    /// Tells what was counted. Peaks go on until the ring has told them.
+    fn tell(&mut self) {
+        let mut told = self.shared.report();
+        let before = told.held.and_then(|held| held.most);
+        self.consumer.fill(&mut told);
+        told.held.iter_mut().for_each(|held| held.most = held.most.max(before));
+        drop(told);
+        self.consumer.reported();
     }
 
     /// Makes the queue wait for a consumer without room, as the ring waits for the queue.
@@ -197,7 +207,7 @@ impl<C: Consumer> Worker<C> {
 
     fn finish(mut self) -> C {
         self.consumer.finish();
-        self.consumer.fill(&mut self.shared.report());
+        self.tell();
         self.consumer
     }
 }
@@ -272,10 +282,17 @@ impl<C: Consumer + 'static> Consumer for OffThread<C> {
         report.shed = told.shed;
         report.shed_nanos = told.shed_nanos;
         report.late = told.late;
+        report.held = told.held;
+        report.holes_given_up = told.holes_given_up;
         report.refused_rows = told.refused_rows;
         report.flows = told.flows;
         report.flow_split = told.flow_split;
         report.now = told.now;
+    }
+
+    fn reported(&mut self) {
+        let mut told = self.shared.report();
+        told.held.iter_mut().for_each(|held| held.most = Some(held.bytes));
     }
 }
 
@@ -335,6 +352,10 @@ impl Consumer for RingAnalysis {
             Self::Inline(analyser) => analyser.fill(report),
             Self::OffThread(apart) => apart.fill(report),
         }
+    }
+
+    fn reported(&mut self) {
+        self.consumer().reported();
     }
 }
 

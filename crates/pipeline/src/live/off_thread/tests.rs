@@ -4,6 +4,7 @@ use std::sync::mpsc::{Sender, TryRecvError};
 
 use netsniff_analysis::Depth;
 
+use super::super::books::HeldBehindHoles;
 use super::super::testing::{Hindered, Notes, Told, at, packets};
 use super::*;
 
@@ -61,6 +62,10 @@ fn everything_comes_in_order_with_what_was_told() {
     let RingReport { waiting, analysed, refused, shed, shed_nanos, late, .. } = report(&apart);
     assert_eq!((waiting, analysed, refused), (100, Some(3), 0));
     assert_eq!((shed, shed_nanos, late), (11, 12, 13));
+    let held = |most| Some(HeldBehindHoles { bytes: 17, most: Some(most) });
+    assert_eq!((report(&apart).held, report(&apart).holes_given_up), (held(1_000 - 2), 19));
+    apart.reported();
+    assert_eq!(report(&apart).held, held(17), "the next peak begins with what waits");
     let RingReport { refused_rows, flows, now, .. } = report(&apart);
     assert_eq!((refused_rows, flows, now), (14, Some(15), Some(at(16))));
     let by_depth = report(&apart).by_depth.unwrap();

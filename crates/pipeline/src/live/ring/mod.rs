@@ -73,6 +73,9 @@ pub trait Consumer: Send {
 
     /// Tells what was counted.
     fn fill(&self, report: &mut RingReport);
+
+    /// What it told was handed in: peaks begin anew.
+    fn reported(&mut self) {}
 }
 
 /// Opens the interface again by its name; `None` while there is none.
@@ -181,8 +184,7 @@ impl<C: Consumer> Loop<'_, C> {
         }
         self.rest();
         self.consumer.finish();
-        let report = self.report();
-        self.control.report(self.number, u64::MAX, report.clone());
+        let report = self.hand_in(u64::MAX);
         RingOutcome { consumer: self.consumer, report, failure }
     }
 
@@ -268,8 +270,7 @@ impl<C: Consumer> Loop<'_, C> {
         }
         let left = Duration::from_nanos(due.saturating_sub(netsniff_capture::monotonic()));
         if left.is_zero() {
-            let report = self.report();
-            self.control.report(self.number, wanted, report);
+            self.hand_in(wanted);
             self.reported = wanted;
             return PATIENCE;
         }
@@ -320,9 +321,15 @@ impl<C: Consumer> Loop<'_, C> {
         self.returned = Some(Return { times, index, before, at, after });
         self.receiver = Some(receiver);
         // The books go on with its counters from now on.
-        let report = self.report();
-        self.control.report(self.number, self.reported, report);
+        self.hand_in(self.reported);
         Ok(RingRound::GoOn)
+    }
+
+    /// Hands in the report of this number.
+    fn hand_in(&mut self, number: u64) -> RingReport {
+        let report = self.report();
+        self.consumer.reported();
+        self.control.report(self.number, number, report)
     }
 
     fn report(&mut self) -> RingReport {

@@ -97,7 +97,7 @@ impl Receiver for Player {
                     }));
                 }
                 Some(Step::Look) => {
-                    self.seen.reports.lock().unwrap().extend(self.control.reports(0).0);
+                    self.seen.reports.lock().unwrap().extend(self.control.last_reports());
                 }
                 Some(Step::Packets(micros, loss, used)) => {
                     self.lent = packets(micros);
