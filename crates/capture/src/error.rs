@@ -37,12 +37,12 @@ pub enum Error {
     #[error("{0}")]
     Invalid(String),
     /// The kernel refused a call.
-    #[error("cannot {what}: {source}")]
+    #[error("cannot {what}: {reason}")]
     Call {
         /// What was tried, as a verb with its object.
         what: String,
-        /// What the kernel said.
-        source: io::Error,
+        /// What the kernel said. It is in the text, so that it is no `source`, which would be told once more.
+        reason: io::Error,
     },
 }
 
@@ -56,7 +56,7 @@ pub(crate) trait CallContext<T> {
 
 impl<T> CallContext<T> for io::Result<T> {
     fn trying(self, what: impl Into<String>) -> Result<T> {
-        self.map_err(|source| Error::Call { what: what.into(), source })
+        self.map_err(|reason| Error::Call { what: what.into(), reason })
     }
 }
 
@@ -87,6 +87,24 @@ pub(crate) fn refused(source: io::Error, what: &'static str, right: Right) -> Er
     let Right { capability, setcap } = right;
     match source.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => Error::Permission { what, capability, setcap },
-        _ => Error::Call { what: what.to_owned(), source },
+        _ => Error::Call { what: what.to_owned(), reason: source },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_said_is_told_once() {
+        let failed = io::Result::<()>::Err(io::Error::from_raw_os_error(libc::ENOMEM));
+        let error: Box<dyn std::error::Error> = failed.trying("map the ring").unwrap_err().into();
+        let mut told = error.to_string();
+        let mut cause = error.source();
+        while let Some(below) = cause {
+            told += &format!(": {below}");
+            cause = below.source();
+        }
+        assert_eq!(told.matches("memory").count(), 1, "{told}");
     }
 }

@@ -273,6 +273,25 @@ pub fn available_memory() -> Option<usize> {
     kibibytes.checked_mul(1024)
 }
 
+/// Bytes that this process may map beside what it has mapped (`ulimit -v`); `None` without such a limit, and where the kernel
+/// does not tell.
+#[must_use]
+pub fn mappable_memory() -> Option<usize> {
+    let read = |path| {
+        let mut text = String::new();
+        File::open(path).ok()?.read_to_string(&mut text).ok().map(|_| text)
+    };
+    mappable(&read("/proc/self/limits")?, &read("/proc/self/status")?)
+}
+
+fn mappable(limits: &str, status: &str) -> Option<usize> {
+    let limit = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    let limit: usize = limit.split_whitespace().next()?.parse().ok()?;
+    let size = status.lines().find_map(|line| line.strip_prefix("VmSize:"))?;
+    let kibibytes: usize = size.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(limit.saturating_sub(kibibytes.checked_mul(1024)?))
+}
+
 /// The clock by which the kernel measures time, as sysfs tells; `None` where it does not.
 #[must_use]
 pub fn clocksource() -> Option<String> {
@@ -368,6 +387,23 @@ mod tests {
     #[test]
     fn this_host_has_memory() {
         assert!(available_memory().unwrap() > 1 << 20);
+        assert!(mappable_memory().is_none_or(|bytes| bytes > 1 << 20));
+    }
+
+    #[test]
+    fn a_process_may_map_what_its_limit_leaves() {
+        let limits = |soft| {
+            format!(
+                "Limit                     Soft Limit           Hard Limit           Units     \n\
+                 Max processes             94000                94000                processes \n\
+                 Max address space         {soft:<20} unlimited            bytes     \n"
+            )
+        };
+        let status = "Name:\tnetsniff\nVmPeak:\t 9000 kB\nVmSize:\t 1000 kB\nVmRSS:\t 300 kB\n";
+        assert_eq!(mappable(&limits("3072000"), status), Some(2_048_000));
+        assert_eq!(mappable(&limits("1000"), status), Some(0));
+        assert_eq!(mappable(&limits("unlimited"), status), None);
+        assert_eq!((mappable(&limits("3072000"), ""), mappable("", status)), (None, None));
     }
 
     #[test]

@@ -4,6 +4,8 @@
 
 use std::io;
 
+use crate::host::{available_memory, mappable_memory};
+
 /// What was asked for and what was had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Negotiation {
@@ -24,9 +26,35 @@ impl Negotiation {
     }
 }
 
+/// Memory that is free, in bytes; `None` where nobody tells, and where there is no limit.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FreeMemory {
+    /// Of the machine. Rather than refuse more, the kernel would kill processes for it.
+    machine: Option<usize>,
+    /// That the process may map. The kernel would find memory for more in seconds, in vain.
+    mappable: Option<usize>,
+}
+
+impl FreeMemory {
+    /// What is free now.
+    pub(crate) fn now() -> Self {
+        Self { machine: available_memory(), mappable: mappable_memory() }
+    }
+
+    /// Why the kernel is not to be asked for so many bytes, if so.
+    fn refusal(self, bytes: usize) -> Option<&'static str> {
+        let exceeds = |free: Option<usize>| free.is_some_and(|free| bytes > free / 2);
+        if exceeds(self.machine) {
+            return Some("it is more than half of the memory that is free");
+        }
+        exceeds(self.mappable)
+            .then_some("it is more than half of what the process may map yet (ulimit -v)")
+    }
+}
+
 /// Asks for `wanted` bytes by `ask`, and for half as much while the kernel lacks memory (`ENOMEM`,
-/// `ENOBUFS`), down to `least`. `ask` returns what it got, with its size. Of more than `most` bytes the kernel
-/// is not asked: rather than refuse, it would kill processes for the memory.
+/// `ENOBUFS`), down to `least`. `ask` returns what it got, with its size. For more than half of what is `free` the
+/// kernel is not asked.
 ///
 /// # Errors
 ///
@@ -34,14 +62,16 @@ impl Negotiation {
 pub(crate) fn negotiate<T>(
     wanted: usize,
     least: usize,
-    most: Option<usize>,
+    free: FreeMemory,
     mut ask: impl FnMut(usize) -> io::Result<(T, usize)>,
 ) -> io::Result<(T, Negotiation)> {
     let mut refused = Vec::new();
     let mut size = wanted.max(least);
     loop {
-        if most.is_some_and(|most| size > most) && size > least {
-            refused.push((size, "it is more than half of the memory that is free".to_owned()));
+        if size > least
+            && let Some(why) = free.refusal(size)
+        {
+            refused.push((size, why.to_owned()));
             size = (size / 2).max(least);
             continue;
         }
@@ -70,7 +100,7 @@ mod tests {
 
     #[test]
     fn the_size_is_halved_while_memory_is_short() {
-        let (got, negotiation) = negotiate(64 << 20, 1 << 20, None, |size| {
+        let (got, negotiation) = negotiate(64 << 20, 1 << 20, FreeMemory::default(), |size| {
             if size > 20 << 20 { Err(refuse(libc::ENOMEM)) } else { Ok(("ring", size)) }
         })
         .unwrap();
@@ -84,26 +114,36 @@ mod tests {
 
     #[test]
     fn the_kernel_is_not_asked_for_what_it_would_kill_for() {
-        let mut asked = Vec::new();
-        let (_, negotiation) = negotiate(1 << 40, 1 << 20, Some(3 << 30), |size| {
-            asked.push(size);
-            Ok(((), size))
-        })
-        .unwrap();
-        assert_eq!((asked, negotiation.refused.len()), (vec![2 << 30], 9));
-        assert!(negotiation.refused[0].1.contains("half of the memory"));
+        let of = |machine, mappable| {
+            let mut asked = Vec::new();
+            let free = FreeMemory { machine, mappable };
+            let (_, negotiation) = negotiate(1 << 40, 1 << 20, free, |size| {
+                asked.push(size);
+                Ok(((), size))
+            })
+            .unwrap();
+            let reasons = negotiation.refused.into_iter().map(|(_, why)| why);
+            (asked, reasons.collect::<Vec<_>>())
+        };
+        let (asked, reasons) = of(Some(6 << 30), None);
+        assert_eq!((asked, reasons.len()), (vec![2 << 30], 9));
+        assert!(reasons.iter().all(|why| why.contains("half of the memory that is free")));
+        let (asked, reasons) = of(Some(6 << 30), Some(2 << 30));
+        assert_eq!((asked, reasons.len()), (vec![1 << 30], 10));
+        assert!(reasons[9].contains("ulimit -v"), "{reasons:?}");
+        assert_eq!(of(Some(0), Some(0)).0, [1 << 20], "the least is asked for");
     }
 
     #[test]
     fn other_errors_and_the_least_size_end_it() {
         let mut asked = 0;
-        let denied = negotiate(1 << 20, 4096, None, |_| {
+        let denied = negotiate(1 << 20, 4096, FreeMemory::default(), |_| {
             asked += 1;
             Err::<((), usize), _>(refuse(libc::EPERM))
         });
         assert_eq!((denied.unwrap_err().raw_os_error(), asked), (Some(libc::EPERM), 1));
         let mut sizes = Vec::new();
-        let none = negotiate(20_000, 4096, None, |size| {
+        let none = negotiate(20_000, 4096, FreeMemory::default(), |size| {
             sizes.push(size);
             Err::<((), usize), _>(refuse(libc::ENOBUFS))
         });
@@ -122,7 +162,7 @@ mod tests {
         fn effective(&self) -> Negotiation {
             let wanted = self.bufsize.max(32_768);
             let ask = |size: usize| Ok(((), size.min(self.maxbufsize)));
-            negotiate(wanted, 512, None, ask).unwrap().1
+            negotiate(wanted, 512, FreeMemory::default(), ask).unwrap().1
         }
     }
 

@@ -101,6 +101,31 @@ fn every_packet_is_in_the_file_with_what_the_kernel_counted() {
     );
 }
 
+/// The kernel has the memory, but the process may not map so much.
+#[test]
+fn a_ring_that_cannot_be_mapped_is_made_smaller() {
+    let Some(bed) = Bed::up("recmap") else { return };
+    let file = std::env::temp_dir().join(format!("netsniff-live-{}-map", std::process::id()));
+    for backend in ["af-packet", "af-packet-v2"] {
+        let limited = "ulimit -v 700000 && exec \"$@\"";
+        let out = Command::new("ip")
+            .args(["netns", "exec", &bed.receiver(), "bash", "-c", limited, "bash"])
+            .arg(env!("CARGO_BIN_EXE_netsniff"))
+            .args(["record", "-i", "rx0", "--ring", "1G", "--duration", "200ms", "--no-drop"])
+            .args(["--backend", backend, "-w"])
+            .arg(&file)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&out.stderr);
+        let _ = fs::remove_file(&file);
+        assert!(out.status.success(), "{backend}: {said}");
+        let refused = said.lines().filter(|line| line.contains("was refused:")).collect::<Vec<_>>();
+        assert!(refused.iter().any(|line| line.contains("a ring of 1.07 GB")), "{backend}: {said}");
+        assert!(refused.iter().all(|line| line.ends_with("(ulimit -v)")), "{said}");
+        assert!(said.contains(" granted of 1.07 GB wanted"), "{backend}: {said}");
+    }
+}
+
 #[test]
 fn drops_are_told_in_the_file() {
     let Some(bed) = Bed::up("recdrop") else { return };

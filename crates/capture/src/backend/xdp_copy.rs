@@ -29,9 +29,8 @@ use super::{
 };
 use crate::ebpf::copy::{Copying, LONGEST, copy, record};
 use crate::error::{Error, Result, Right, refused};
-use crate::host::available_memory;
 use crate::interface::Interface;
-use crate::negotiate::{Negotiation, negotiate};
+use crate::negotiate::{FreeMemory, Negotiation, negotiate};
 use crate::options::{Direction, Options, Stamps, Wait};
 use crate::sys::bpf::{XdpLink, XdpMode};
 use crate::sys::clock::{realtime, tai_seconds};
@@ -119,13 +118,12 @@ fn check(options: &Options) -> Result<()> {
 }
 
 fn make_ring(bytes: usize) -> Result<(RecordRing, Negotiation)> {
-    let most = available_memory().map(|bytes| bytes / 2);
     let ask = |bytes: usize| {
         // Of the two powers of two around it, the lower one is not more than was asked for.
         let len = 1_u32 << bytes.clamp(LEAST, MOST).ilog2();
         Ok((RecordRing::create(len)?, len as usize))
     };
-    let made = negotiate(bytes, LEAST, most, ask);
+    let made = negotiate(bytes, LEAST, FreeMemory::now(), ask);
     made.map_err(|source| refused(source, "make a BPF ring buffer", Right::XDP))
 }
 

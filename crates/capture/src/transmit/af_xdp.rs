@@ -49,7 +49,9 @@ impl AfXdp {
             Some(libc::ENOBUFS) => {
                 Error::Invalid(xdp_socket::lock_refused(CHUNKS as usize * CHUNK))
             }
-            _ => Error::Call { what: "register memory for an XDP socket".to_owned(), source },
+            _ => {
+                Error::Call { what: "register memory for an XDP socket".to_owned(), reason: source }
+            }
         })?;
         chunks.reverse();
         let rings = SendRings::make(&socket, CHUNKS).trying("make the rings of an XDP socket")?;

@@ -14,7 +14,8 @@ use crate::error::{CallContext as _, Error, Result, Right, permitted};
 use crate::interface::Interface;
 use crate::negotiate::Negotiation;
 use crate::options::{Direction, Fanout, Options, Stamps};
-use crate::sys::socket::Socket;
+use crate::sys::slot_ring::{Layout, SlotRing};
+use crate::sys::socket::{Plain, Socket};
 
 /// A filter that refuses everything: `ret #0`.
 pub(super) const REFUSE: [Instruction; 1] = [Instruction { code: 0x06, jt: 0, jf: 0, k: 0 }];
@@ -22,6 +23,17 @@ pub(super) const REFUSE: [Instruction; 1] = [Instruction { code: 0x06, jt: 0, jf
 /// `ldb [SKF_AD_OFF + SKF_AD_PKTTYPE]`, and the value of packets that this machine sends.
 const LOAD_PACKET_TYPE: Instruction = Instruction { code: 0x30, jt: 0, jf: 0, k: 0xffff_f000 + 4 };
 const OUTGOING: u32 = 4;
+
+/// Asks for the ring to be given back.
+const NO_RING: libc::tpacket_req3 = libc::tpacket_req3 {
+    tp_block_size: 0,
+    tp_block_nr: 0,
+    tp_frame_size: 0,
+    tp_frame_nr: 0,
+    tp_retire_blk_tov: 0,
+    tp_sizeof_priv: 0,
+    tp_feature_req_word: 0,
+};
 
 /// A bound packet socket that has its ring.
 #[derive(Debug)]
@@ -200,11 +212,25 @@ fn join(socket: &Socket, fanout: &Fanout) -> Result<()> {
              packets out in another way"
         )),
         Some(libc::ENOSPC) => Error::Invalid(format!("the fan-out group {group} is full")),
-        _ => Error::Call { what: format!("join the fan-out group {group}"), source },
+        _ => Error::Call { what: format!("join the fan-out group {group}"), reason: source },
     })?;
     socket
         .set_program(libc::SOL_PACKET, libc::PACKET_FANOUT_DATA, &fanout.program)
         .trying("set the program that shares packets out")
+}
+
+/// Gives the socket a ring that lies as `layout` says, and maps it. One that cannot be mapped, as where the process may have
+/// no more memory, is given back, so that a smaller one can be asked for.
+pub(super) fn make_ring<R: Plain>(
+    socket: &Socket,
+    request: &R,
+    layout: Layout,
+) -> io::Result<SlotRing> {
+    socket.set(libc::SOL_PACKET, libc::PACKET_RX_RING, request)?;
+    SlotRing::map(socket, layout).inspect_err(|_| {
+        // Where this fails the next request does, and tells. What older versions know is the begin of it.
+        let _ = socket.set(libc::SOL_PACKET, libc::PACKET_RX_RING, &NO_RING);
+    })
 }
 
 /// Lets the wanted packets in.
@@ -218,7 +244,7 @@ fn admit(socket: &Socket, options: &Options) -> Result<()> {
             "the filter of {} instructions exceeds the memory that net.core.optmem_max allows",
             program.len()
         )),
-        _ => Error::Call { what: "attach the filter".to_owned(), source },
+        _ => Error::Call { what: "attach the filter".to_owned(), reason: source },
     })
 }
 

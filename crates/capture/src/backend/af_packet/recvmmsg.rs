@@ -19,7 +19,7 @@ use crate::backend::receiver::{Base, Entrance, Ring, RingReceiver};
 use crate::backend::{Backend, Gate, Lent, Path, Receiver, RingUnit};
 use crate::error::{CallContext as _, Error, Result};
 use crate::interface::Interface;
-use crate::negotiate::{Negotiation, negotiate};
+use crate::negotiate::{FreeMemory, Negotiation, negotiate};
 use crate::options::{Options, Stamps};
 use crate::sys::clock::realtime;
 use crate::sys::message::{ReceiveRoom, receive_packets};
@@ -126,7 +126,7 @@ fn make_buffer(socket: &Socket, bytes: usize) -> Result<Negotiation> {
         let granted: i32 = socket.option(libc::SOL_SOCKET, libc::SO_RCVBUF)?;
         Ok(((), usize::try_from(granted).unwrap_or_default()))
     };
-    let (_, memory) = negotiate(bytes, LEAST, None, ask)
+    let (_, memory) = negotiate(bytes, LEAST, FreeMemory::default(), ask)
         .trying(format!("make a receive buffer of {bytes} bytes"))?;
     Ok(memory)
 }

@@ -21,9 +21,8 @@ use crate::backend::listing::PacketListBuilder;
 use crate::backend::receiver::{Base, RingReceiver};
 use crate::backend::{Backend, Path, Receiver, RingUnit};
 use crate::error::{CallContext as _, Error, Result};
-use crate::host::available_memory;
 use crate::interface::Interface;
-use crate::negotiate::{Negotiation, negotiate};
+use crate::negotiate::{FreeMemory, Negotiation, negotiate};
 use crate::options::Options;
 use crate::sys::scheduling::processors;
 use crate::sys::slot_ring::{Layout, SlotRing};
@@ -111,13 +110,11 @@ fn make_ring(
             tp_frame_size: layout.slot_len as u32,
             tp_frame_nr: layout.slots() as u32,
         };
-        socket.set(libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
-        Ok((layout, pieces * layout.piece_len))
+        let ring = packet_socket::make_ring(socket, &request, layout)?;
+        Ok((ring, pieces * layout.piece_len))
     };
-    let most = available_memory().map(|free| free / 2);
-    let got = negotiate(ring_bytes, layout.piece_len, most, ask);
-    let (layout, memory) = got.trying(format!("make a ring of {ring_bytes} bytes"))?;
-    Ok((SlotRing::map(socket, layout).trying("map the ring")?, memory))
+    let got = negotiate(ring_bytes, layout.piece_len, FreeMemory::now(), ask);
+    got.trying(format!("make a ring of {ring_bytes} bytes"))
 }
 
 #[cfg(test)]

@@ -11,9 +11,8 @@ use crate::backend::listing::PacketListBuilder;
 use crate::backend::receiver::{Base, RingReceiver};
 use crate::backend::{Backend, Path, Receiver, RingUnit};
 use crate::error::{CallContext as _, Error, Result};
-use crate::host::available_memory;
 use crate::interface::Interface;
-use crate::negotiate::{Negotiation, negotiate};
+use crate::negotiate::{FreeMemory, Negotiation, negotiate};
 use crate::options::Options;
 use crate::sys::slot_ring::{Layout, SlotRing};
 use crate::sys::socket::Socket;
@@ -91,18 +90,16 @@ fn make_ring(socket: &Socket, options: &Options) -> Result<(SlotRing, Negotiatio
             tp_sizeof_priv: 0,
             tp_feature_req_word: 0,
         };
-        socket.set(libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
-        Ok((blocks, blocks * block_bytes))
+        let layout = Layout {
+            status_at: STATUS,
+            slot_len: block_bytes,
+            per_piece: 1,
+            piece_len: block_bytes,
+            pieces: blocks,
+        };
+        let ring = packet_socket::make_ring(socket, &request, layout)?;
+        Ok((ring, blocks * block_bytes))
     };
-    let most = available_memory().map(|free| free / 2);
-    let got = negotiate(options.ring_bytes, LEAST_BLOCKS * block_bytes, most, ask);
-    let (blocks, memory) = got.trying(format!("make a ring of {} bytes", options.ring_bytes))?;
-    let layout = Layout {
-        status_at: STATUS,
-        slot_len: block_bytes,
-        per_piece: 1,
-        piece_len: block_bytes,
-        pieces: blocks,
-    };
-    Ok((SlotRing::map(socket, layout).trying("map the ring")?, memory))
+    let got = negotiate(options.ring_bytes, LEAST_BLOCKS * block_bytes, FreeMemory::now(), ask);
+    got.trying(format!("make a ring of {} bytes", options.ring_bytes))
 }

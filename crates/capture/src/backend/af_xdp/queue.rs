@@ -7,9 +7,8 @@ use std::time::Duration;
 use crate::backend::af_packet::packet_socket;
 use crate::backend::losses::Losses;
 use crate::error::{CallContext as _, Error, Result};
-use crate::host::available_memory;
 use crate::interface::Interface;
-use crate::negotiate::{Negotiation, negotiate};
+use crate::negotiate::{FreeMemory, Negotiation, negotiate};
 use crate::options::Options;
 use crate::sys::socket::Socket;
 use crate::sys::xdp::{Chunk, Descriptor, InwardMemory, ReceiveRings, Umem};
@@ -65,7 +64,6 @@ impl Queue {
     ) -> Result<(Self, Negotiation)> {
         let socket = xdp_socket::open()?;
         let least = (LEAST_CHUNKS * chunk_len) as usize;
-        let most = available_memory().map(|free| free / 2);
         let ask = |bytes: usize| {
             let chunks = u32::try_from(bytes / chunk_len as usize).unwrap_or(u32::MAX);
             // A power of two, as the size of a ring.
@@ -73,11 +71,11 @@ impl Queue {
             let (umem, rights) = Umem::register(&socket, chunks, chunk_len)?;
             Ok(((umem, rights, chunks), chunks as usize * chunk_len as usize))
         };
-        let (got, memory) = negotiate(bytes, least, most, ask).map_err(|source| {
+        let (got, memory) = negotiate(bytes, least, FreeMemory::now(), ask).map_err(|source| {
             if source.raw_os_error() == Some(libc::ENOBUFS) {
                 return Error::Invalid(xdp_socket::lock_refused(least));
             }
-            Error::Call { what: "register memory for an XDP socket".to_owned(), source }
+            Error::Call { what: "register memory for an XDP socket".to_owned(), reason: source }
         })?;
         let (umem, rights, chunks) = got;
         let rings =

@@ -41,7 +41,7 @@ pub(super) fn load(
     loaded.map_err(|refusal| match reason(&refusal.log) {
         // A verifier that gives a reason refuses with the code for missing rights, too.
         Some(reason) => {
-            Error::Call { what: format!("load the XDP program ({reason})"), source: refusal.source }
+            Error::Call { what: format!("load the XDP program ({reason})"), reason: refusal.source }
         }
         None => refused(refusal.source, "load the XDP program", Right::XDP),
     })

@@ -116,10 +116,10 @@ impl Receiver for Player {
                 Some(Step::Down) => return Ok(Received::Down),
                 Some(Step::Gone) => return Ok(Received::Gone),
                 Some(Step::Fail) => {
-                    let source = io::Error::other("broken");
+                    let reason = io::Error::other("broken");
                     return Err(netsniff_capture::Error::Call {
                         what: "receive".to_owned(),
-                        source,
+                        reason,
                     });
                 }
                 None => return Ok(Received::End),
