@@ -55,7 +55,8 @@ crate::sides_record! {
             /// Payload bytes that the originator sent, each counted once.
             unique_bytes: Option<u64> => "orig_unique_bytes", count, Bytes, Plain, Netsniff;
             /// Payload bytes of the originator that the network lost between it and the tap, where that left a
-            /// hole at the tap. Unset where the packets do not tell who lost what.
+            /// hole at the tap. It is a lower bound: neither a copy that was sent again and lost, too, nor the last bytes
+            /// before a silence leave a hole of their own. Unset where the packets do not tell who lost what.
             lost_before: Option<u64> => "orig_lost_before", count, Bytes, Plain, Netsniff;
             /// Payload bytes of the originator that passed the tap and that the network lost behind it; each
             /// lost copy counts. Unset like `orig_lost_before`.
@@ -166,7 +167,8 @@ crate::sides_record! {
             /// Payload bytes that the responder sent, each counted once.
             unique_bytes: Option<u64> => "resp_unique_bytes", count, Bytes, Plain, Netsniff;
             /// Payload bytes of the responder that the network lost between it and the tap, where that left a
-            /// hole at the tap. Unset where the packets do not tell who lost what.
+            /// hole at the tap. It is a lower bound: neither a copy that was sent again and lost, too, nor the last bytes
+            /// before a silence leave a hole of their own. Unset where the packets do not tell who lost what.
             lost_before: Option<u64> => "resp_lost_before", count, Bytes, Plain, Netsniff;
             /// Payload bytes of the responder that passed the tap and that the network lost behind it; each
             /// lost copy counts. Unset like `resp_lost_before`.
