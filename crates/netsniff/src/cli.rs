@@ -1,8 +1,7 @@
 //! The command line: which command, and what its exit code means.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{Write as _, stderr, stdout};
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
@@ -17,6 +16,7 @@ use crate::commands::{
     protocols, receive, record, replay, schema, selftest, sort,
 };
 use crate::config::{self, ConfigArgs};
+use crate::meant_command::with_command;
 
 /// A network traffic analyser whose every record tells you whether you can believe it.
 #[derive(Debug, Parser)]
@@ -33,7 +33,7 @@ use crate::config::{self, ConfigArgs};
     netsniff info capture.pcapng                 the facts of the file\n  \
     netsniff analyze --help                      all options of an analysis"
 )]
-struct Cli {
+pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
     #[command(flatten)]
@@ -59,61 +59,11 @@ enum Command {
     Config(config_command::ConfigCommandArgs),
 }
 
-/// The command that is meant where none is named.
-const DEFAULT_COMMAND: &str = "analyze";
-
-/// Options that stand before any command.
-const GENERAL_OPTIONS: &[&str] = &["-h", "--help", "-V", "--version"];
-
 /// Parses words, the first of which is the name of the program.
 fn parse(mut root: clap::Command, words: Vec<OsString>) -> Result<Cli, clap::Error> {
     let words = with_command(&root, words);
     let mut matches = root.try_get_matches_from_mut(words)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut root))
-}
-
-/// The words with the command that is meant, where none is named.
-fn with_command(root: &clap::Command, mut words: Vec<OsString>) -> Vec<OsString> {
-    let at = place_of_command(&words);
-    if words.get(at).is_some_and(|first| lacks_command(root, first)) {
-        words.insert(at, DEFAULT_COMMAND.into());
-    }
-    words
-}
-
-/// Where the name of a command stands: behind the name of the program, and options that say which configuration files
-/// are read.
-fn place_of_command(words: &[OsString]) -> usize {
-    let mut at = 1;
-    loop {
-        at += match words.get(at).map(|word| word.as_encoded_bytes()) {
-            Some(b"--no-config") => 1,
-            Some(b"--config") => 2,
-            Some(word) if word.starts_with(b"--config=") => 1,
-            _ => return at,
-        };
-    }
-}
-
-/// Whether the first word begins the arguments of the command that is meant where none is named: it is an option, or a
-/// file. A word that could be the name of a command is a file only where there is such a file, so that a
-/// mistyped command is still told as one.
-fn lacks_command(commands: &clap::Command, first: &OsStr) -> bool {
-    if GENERAL_OPTIONS.iter().any(|option| first == *option) {
-        return false;
-    }
-    let bytes = first.as_encoded_bytes();
-    if bytes.starts_with(b"-") || !bytes.iter().all(|&byte| is_letter_of_command(byte)) {
-        return true;
-    }
-    let is_command = first == "help" || commands.find_subcommand(first).is_some();
-    // What cannot be looked at is there.
-    !is_command && Path::new(first).try_exists().unwrap_or(true)
-}
-
-/// Whether names of commands may have this letter.
-const fn is_letter_of_command(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'-'
 }
 
 /// What is wrong with these arguments, of a command that is to be run later, in the first words of what it would say.
@@ -302,45 +252,6 @@ mod tests {
             Cli::try_parse_from(words).unwrap();
         }
         std::fs::remove_file(file).unwrap();
-    }
-
-    #[test]
-    fn what_lacks_a_command_is_told_by_its_first_word() {
-        let mut command = Cli::command();
-        command.build();
-        for argument in command.get_arguments() {
-            let short = argument.get_short().map(|letter| format!("-{letter}"));
-            let long = argument.get_long().map(|name| format!("--{name}"));
-            for option in short.into_iter().chain(long) {
-                // A command may follow.
-                let words = ["netsniff", &option, "x"].map(OsString::from);
-                if place_of_command(&words) > 1 {
-                    continue;
-                }
-                assert!(GENERAL_OPTIONS.contains(&option.as_str()), "{option}");
-                assert!(!lacks_command(&command, OsStr::new(&option)), "{option}");
-            }
-        }
-        for known in command.get_subcommands() {
-            let name = known.get_name();
-            assert!(name.bytes().all(is_letter_of_command), "{name}");
-            assert!(!lacks_command(&command, OsStr::new(name)), "{name}");
-        }
-        assert!(command.find_subcommand(DEFAULT_COMMAND).is_some());
-        let at = |words: &[&str]| {
-            let words = words.iter().map(OsString::from).collect();
-            with_command(&Cli::command(), words).iter().position(|word| word == DEFAULT_COMMAND)
-        };
-        assert_eq!(at(&["netsniff", "--config", "a.toml", "-r", "x.pcap"]), Some(3));
-        assert_eq!(at(&["netsniff", "--no-config", "--config=a.toml", "x.pcap"]), Some(3));
-        assert_eq!(at(&["netsniff", "--no-config", "info", "x.pcap"]), None);
-        // A test runs in the folder of its crate, where `src` is.
-        for word in ["-i", "-", "--", "-v", "--json", "missing.pcap", "./info", "a b", "src"] {
-            assert!(lacks_command(&command, OsStr::new(word)), "{word}");
-        }
-        for word in ["analyse", "capture-7", "", "help"] {
-            assert!(!lacks_command(&command, OsStr::new(word)), "{word:?}");
-        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! | module | concern |
 //! |---|---|
 //! | [`cli`] | arguments and exit codes |
+//! | `meant_command` | the command that words without one are for |
 //! | [`config`] | options from the file `netsniff.toml` |
 //! | [`commands`] | what each command does |
 //! | [`summary`] | what an analysis found, for people and scripts |
@@ -11,5 +12,6 @@
 pub mod cli;
 pub mod commands;
 pub mod config;
+mod meant_command;
 pub mod sandbox;
 pub mod summary;

@@ -55,6 +55,15 @@ fn run(args: &[&str]) -> (i32, String, String) {
     outcome(netsniff(args).output().unwrap())
 }
 
+/// Options may stand before the command that they are for.
+#[test]
+fn a_command_behind_its_options_is_run_with_them() {
+    let (code, usual, _) = run(&["info", "--json", OFFICE]);
+    assert_eq!((code, run(&["--json", "info", OFFICE])), (0, (0, usual, String::new())));
+    let (code, _, said) = run(&["-q", "info", OFFICE]);
+    assert!(code == 2 && said.contains("'-q'") && said.contains("netsniff info"), "{code} {said}");
+}
+
 fn outcome(output: Output) -> (i32, String, String) {
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.code().expect("ended by a signal"), text(output.stdout), text(output.stderr))
