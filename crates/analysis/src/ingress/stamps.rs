@@ -30,8 +30,9 @@ impl Default for EqualStamps {
 }
 
 impl EqualStamps {
+    /// Takes the stamp of the packet that comes next.
     #[inline]
-    pub(super) fn note(&mut self, stamp: Timestamp) {
+    pub fn note(&mut self, stamp: Timestamp) {
         self.packets += 1;
         if stamp == self.last && self.group > 0 {
             self.group += 1;
@@ -43,6 +44,12 @@ impl EqualStamps {
         while self.resolution > 1 && stamp.nanos() % self.resolution != 0 {
             self.resolution /= 10;
         }
+    }
+
+    /// Packets whose stamps were taken.
+    #[must_use]
+    pub const fn packets(&self) -> u64 {
+        self.packets
     }
 
     /// Packets with the stamp of the packet before them.

@@ -2,10 +2,12 @@
 
 mod capture;
 mod layout;
+mod stamps;
 mod text;
 
 pub use capture::{CaptureBooks, CaptureReport};
 pub use layout::Style;
+pub use stamps::equal_stamps;
 
 use netsniff_console::printable::printable_json;
 use netsniff_packet::Timestamp;

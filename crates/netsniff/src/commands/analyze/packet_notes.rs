@@ -1,23 +1,16 @@
 //! What the packets themselves show that must be known to believe the logs: order, stamps, losses, cut headers.
 
 use netsniff_analysis::ingress::statistics::{LossStatistics, PacketStatistics};
-use netsniff_console::number::{count, duration, percent, things};
+use netsniff_console::number::{count, duration, things};
 
-/// Packets with the stamp of the one before are told from this share on: one in so many.
-const TOLD_FROM: u64 = 20;
-
-/// So few of them are an accident.
-const FEW: u64 = 20;
-
-/// A clock coarser than this, in nanoseconds, explains that packets of any traffic have one stamp.
-const COARSE: u64 = 1_000;
+use crate::summary::equal_stamps;
 
 /// The sentences about all packets.
 pub(super) fn notes(packets: &PacketStatistics) -> Vec<String> {
     let told = [
         order(packets),
         ahead(packets),
-        equal_stamps(packets),
+        equal_stamps(&packets.equal_stamps),
         cut_headers(packets),
         losses(packets),
     ];
@@ -45,37 +38,6 @@ fn ahead(packets: &PacketStatistics) -> Option<String> {
             duration(ahead)
         )
     })
-}
-
-fn equal_stamps(packets: &PacketStatistics) -> Option<String> {
-    let (stamps, total) = (&packets.equal_stamps, packets.total.packets);
-    let equal = stamps.equal();
-    if equal < FEW || equal.saturating_mul(TOLD_FROM) < total {
-        return None;
-    }
-    let resolution = stamps.resolution_nanos();
-    let clock = format!("the stamps are multiples of {}", duration(resolution));
-    let why = if stamps.are_doubled() {
-        let even = percent(stamps.in_even_groups(), total);
-        let pairs = format!(
-            "{even} of all packets stand in groups of two, four, six … with one stamp, and chance explains half at most: \
-             the same packets may be in the input twice"
-        );
-        if resolution > COARSE {
-            format!("{pairs}, unless the clock is too coarse for pairs, since {clock}")
-        } else {
-            pairs
-        }
-    } else if resolution >= COARSE {
-        format!("{clock}, and this resolution of the clock explains it")
-    } else {
-        "the resolution of the clock does not explain it: several packets were stamped together"
-            .to_owned()
-    };
-    let (number, share) = (count(equal), percent(equal, total));
-    Some(format!(
-        "packets with the stamp of the packet before: {number} ({share}), kept in the order of the input; {why}"
-    ))
 }
 
 fn cut_headers(packets: &PacketStatistics) -> Option<String> {

@@ -121,6 +121,36 @@ mod tests {
         assert!(output.lines().skip(1).all(|line| line.chars().count() <= 80), "{output}");
     }
 
+    /// Each of 30 packets comes twice, with the stamp of the first.
+    #[test]
+    fn equal_stamps_are_told_with_what_explains_them() {
+        let mut writer = PcapWriter::new(Vec::new(), LinkType::ETHERNET, 96).unwrap();
+        for number in 0..60 {
+            let timestamp = Timestamp::from_nanos(1_000_000_000 + number / 2 * 7_001);
+            let link_type = LinkType::ETHERNET;
+            let packet =
+                Packet { timestamp, data: &[0; 60], wire_len: 60, link_type, interface: 0 };
+            writer.write_packet(&packet).unwrap();
+        }
+        let path = std::env::temp_dir().join(format!("netsniff-{}-twice", std::process::id()));
+        fs::write(&path, writer.finish().unwrap()).unwrap();
+        let files = std::slice::from_ref(&path);
+        let (_, output, _) = print(files, false);
+        let (_, json, _) = print(files, true);
+        let single = capture("once", 0);
+        let (_, once, _) = print(std::slice::from_ref(&single), false);
+        fs::remove_file(path).unwrap();
+        fs::remove_file(single).unwrap();
+        assert!(!once.contains("equal times"), "{once}");
+        assert!(output.contains("\n  equal times packets with the stamp of the packet before: 30"));
+        let told = output.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains("the same packets may be in the input twice rate"), "{output}");
+        assert!(output.lines().skip(1).all(|line| line.chars().count() <= 80), "{output}");
+        let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let numbers = ["equal_stamps", "in_even_groups", "stamp_resolution_ns"];
+        assert_eq!(numbers.map(|name| report[name].as_u64()), [Some(30), Some(60), Some(1)]);
+    }
+
     #[test]
     fn damage_is_told_and_makes_the_exit_code() {
         let path = capture("damage", 1);

@@ -5,9 +5,12 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::Context;
+use netsniff_analysis::ingress::stamps::EqualStamps;
 use netsniff_packet::{Batch, Progress, Source};
 use netsniff_pcapfile::{Burst, Facts, Format, Interface, Reader};
 use serde::Serialize;
+
+use crate::summary::equal_stamps;
 
 /// The facts of one file. Times are seconds since 1970 as text, so that nanoseconds survive.
 #[derive(Debug, Serialize)]
@@ -48,6 +51,15 @@ pub struct Report {
     pub inversions: u64,
     /// The most nanoseconds by which a packet is earlier than the latest before it.
     pub deepest_inversion_ns: i64,
+    /// Packets with the stamp of the one before them.
+    pub equal_stamps: u64,
+    /// Packets in groups of two, four, six … with one stamp: with chance alone, half of all at most.
+    pub in_even_groups: u64,
+    /// The largest power of ten, in nanoseconds, of which all stamps are multiples; a second at most, and null without packets.
+    pub stamp_resolution_ns: Option<u64>,
+    /// What follows, where there are many.
+    #[serde(skip)]
+    pub stamps_note: Option<String>,
     /// Mean packets per second.
     pub packets_per_second: Option<f64>,
     /// Mean bits on the wire per second.
@@ -176,16 +188,19 @@ impl Report {
     fn of_input(file: String, input: impl Read) -> anyhow::Result<Self> {
         let mut reader = Reader::new(input)?;
         let mut batch = Batch::default();
-        let mut facts = Facts::default();
+        let (mut facts, mut stamps) = (Facts::default(), EqualStamps::default());
         let mut progress = Progress::More;
         while progress == Progress::More {
             progress = reader.read_batch(&mut batch)?;
-            batch.iter().for_each(|packet| facts.add(&packet));
+            for packet in batch.iter() {
+                facts.add(&packet);
+                stamps.note(packet.timestamp);
+            }
         }
-        Ok(Self::new(file, &reader, &facts))
+        Ok(Self::new(file, &reader, &facts, &stamps))
     }
 
-    fn new<R: Read>(file: String, reader: &Reader<R>, facts: &Facts) -> Self {
+    fn new<R: Read>(file: String, reader: &Reader<R>, facts: &Facts, stamps: &EqualStamps) -> Self {
         let (format, variant, big_endian) = match reader.format() {
             Format::Pcap(variant) if variant.modified => {
                 ("pcap", Some("modified"), variant.big_endian)
@@ -218,6 +233,10 @@ impl Report {
             in_time_order: facts.in_time_order(),
             inversions: facts.inversions,
             deepest_inversion_ns: facts.deepest_inversion,
+            equal_stamps: stamps.equal(),
+            in_even_groups: stamps.in_even_groups(),
+            stamp_resolution_ns: (facts.packets > 0).then(|| stamps.resolution_nanos()),
+            stamps_note: equal_stamps(stamps),
             packets_per_second: facts.packet_rate(),
             bits_per_second: facts.bit_rate(),
             size_min: facts.sizes.map(|sizes| sizes.0),

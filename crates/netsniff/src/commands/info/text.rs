@@ -10,6 +10,9 @@ use super::report::{BurstReport, InterfaceReport, Report};
 /// Interfaces and sections that are listed.
 const LISTED: usize = 32;
 
+/// Columns for a value, behind its name.
+const ROOM: usize = 80 - 14;
+
 /// Writes a report.
 ///
 /// # Errors
@@ -51,6 +54,23 @@ fn render(report: &Report, text: &mut String) -> fmt::Result {
 
 fn line(text: &mut String, name: &str, value: &str) -> fmt::Result {
     writeln!(text, "  {name:<11} {value}")
+}
+
+/// A sentence in as many lines as it needs.
+fn wrapped(text: &mut String, name: &str, sentence: &str) -> fmt::Result {
+    let mut name = name;
+    let mut value = String::new();
+    for word in sentence.split_whitespace() {
+        if !value.is_empty() && value.chars().count() + 1 + word.chars().count() > ROOM {
+            line(text, core::mem::take(&mut name), &value)?;
+            value.clear();
+        }
+        if !value.is_empty() {
+            value.push(' ');
+        }
+        value.push_str(word);
+    }
+    line(text, name, &value)
 }
 
 fn files(report: &Report, text: &mut String) -> fmt::Result {
@@ -103,6 +123,9 @@ fn times(report: &Report, text: &mut String) -> fmt::Result {
         format!("{late} earlier than the one before, by at most {deepest}")
     };
     line(text, "time order", &order)?;
+    if let Some(note) = &report.stamps_note {
+        wrapped(text, "equal times", note)?;
+    }
     if let (Some(packets), Some(bits)) = (report.packets_per_second, report.bits_per_second) {
         line(text, "rate", &format!("{}packets/s, {}bit/s", scaled(packets), scaled(bits)))?;
     }
