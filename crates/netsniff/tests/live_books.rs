@@ -27,6 +27,40 @@ fn packets_that_the_snaplen_cuts_are_counted() {
     assert_eq!((last.number("arrived"), last.number("cut")), (1300, 1000));
 }
 
+#[test]
+fn headers_that_the_snaplen_cuts_are_said_once_and_counted() {
+    let Some(bed) = Bed::up("b-headers") else { return };
+    let said = "rx0: --snaplen 30 cuts headers";
+    let run = Run::start(&bed, "b-headers", &["--snaplen", "30", "--stats-interval", "200ms"]);
+    for _ in 0..3 {
+        bed.send(&FEW);
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    let done = run.end();
+    let last = Last::read(&done.logs, "interface");
+    last.closes();
+    assert_eq!((last.number("cut"), last.number("cut_headers")), (3000, 3000));
+    assert_eq!(done.errors.matches(said).count(), 1, "{}", done.errors);
+    assert!(done.errors.contains("These headers need --snaplen 34"), "{}", done.errors);
+
+    let run = Run::record(&bed, "b-headers", "out.pcapng", &["--snaplen", "30", "--json"]);
+    bed.send(&FEW);
+    let done = run.end();
+    assert_eq!(done.errors.matches(said).count(), 1, "{}", done.errors);
+    let json: serde_json::Value = serde_json::from_str(&done.output).unwrap();
+    let cut = &json["capture"][0]["cut_headers"];
+    let looked_at = cut["looked_at"].as_u64().unwrap();
+    assert!((1..=1000).contains(&looked_at), "{json}");
+    assert_eq!((&cut["packets"], &cut["enough"]), (&looked_at.into(), &34.into()));
+
+    let run = Run::record(&bed, "b-headers", "out.pcapng", &["--snaplen", "100", "--json"]);
+    bed.send(&FEW);
+    let done = run.end();
+    assert!(!done.errors.contains("cuts headers"), "{}", done.errors);
+    let json: serde_json::Value = serde_json::from_str(&done.output).unwrap();
+    assert_eq!(json["capture"][0]["cut_headers"]["packets"], 0, "{json}");
+}
+
 /// A segment comes half a second late: what came behind it waits, in the rows of that time.
 #[test]
 fn what_waits_behind_a_hole_is_in_the_books() {

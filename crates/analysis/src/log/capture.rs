@@ -85,6 +85,8 @@ crate::record! {
         bytes: Option<u64> => "bytes", count, Bytes, Plain, Netsniff;
         /// Packets that were cut to the snapshot length.
         cut: Option<u64> => "cut", count, Packets, Plain, Netsniff;
+        /// Analysed packets whose headers were cut, too, each counted once.
+        cut_headers: Option<u64> => "cut_headers", count, Packets, Plain, Netsniff;
         /// Packets larger than the MTU: segments that offloading had merged or not yet cut.
         super_frames: Option<u64> => "super_frames", count, Packets, Plain, Netsniff;
         /// Packets of this machine whose checksums the interface completes.

@@ -111,7 +111,15 @@ pub fn run(args: &RecordArgs) -> anyhow::Result<u8> {
         begin: Instant::now(),
         metrics: metrics.as_ref(),
     };
-    let consumer = |ring| Recording::new(Arc::clone(&recorder), ring);
+    let is_cutting = capture.snaplen().is_some();
+    let consumer = |ring| {
+        let recording = Recording::new(Arc::clone(&recorder), ring);
+        if is_cutting {
+            recording.watching_headers(options.tunnel_ports.clone())
+        } else {
+            recording
+        }
+    };
     let (entries, failures) = session.run(rings, consumer, &mut clerk)?;
     finish(args, recorder, entries, &failures)
 }

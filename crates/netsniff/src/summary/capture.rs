@@ -5,6 +5,7 @@ use netsniff_pipeline::books::{BooksLine, BooksScope};
 use netsniff_pipeline::recording::books::Statistics;
 use serde::Serialize;
 
+use super::cut_headers::CutHeaderBooks;
 use super::layout::{Look, Page, Style};
 
 /// What became of the packets of an interface, of a ring, or on the host; `None` where nobody can tell.
@@ -59,6 +60,8 @@ pub struct CaptureBooks {
     /// Packets that came to the analysis behind a later one: they waited for none, or not long enough. `None` where
     /// nothing is analysed.
     pub late: Option<u64>,
+    /// Packets whose headers the snap length cut; `None` where it cut nothing, or nobody looked.
+    pub cut_headers: Option<CutHeaderBooks>,
     /// Times that the kernel's time to receive was spent.
     pub time_squeezes: Option<u64>,
 }
@@ -100,6 +103,7 @@ impl CaptureBooks {
             inversions: counters.map(|counters| counters.inversions),
             deepest_inversion_ns: counters.map(|counters| counters.deepest_inversion),
             late: report.filter(|report| report.analysed.is_some()).map(|report| report.late),
+            cut_headers: report.and_then(|report| CutHeaderBooks::of(&report.cut_headers)),
             time_squeezes: entry.time_squeezes,
         }
     }
@@ -185,6 +189,11 @@ fn interface(page: &mut Page, books: &CaptureBooks) {
         let bound = bound.map(|bound| format!("  (counters up to {} apart)", count(bound)));
         let text = format!("{}{}", line("    unexplained", value), bound.unwrap_or_default());
         let text = page.look(look, &text);
+        page.line(&text);
+    }
+    if let Some(cut) = books.cut_headers.as_ref().filter(|cut| cut.packets > 0) {
+        let part = format!("{} of {}", exact(cut.packets.into()), exact(cut.looked_at.into()));
+        let text = page.look(Look::Warning, &line("  headers cut, of cut packets looked at", part));
         page.line(&text);
     }
     if let Some([since, until]) = books.first_drop_ns {
@@ -321,6 +330,21 @@ mod tests {
             };
         });
         assert_eq!(value(&text(&entry, None), name), Some("1.03 s to 1.10 s"));
+    }
+
+    #[test]
+    fn people_and_programs_see_that_headers_are_cut() {
+        let name = "headers cut, of cut packets looked at";
+        let mut entry = entry(Some(0), Some(0), Some(0));
+        assert_eq!(value(&text(&entry, None), name), None);
+        assert_eq!(CaptureBooks::of(&entry, false).cut_headers, None, "nothing was cut");
+        let cut = netsniff_pipeline::books::testing::cut_headers(3);
+        entry.report.iter_mut().for_each(|report| report.cut_headers = cut.clone());
+        assert_eq!(value(&text(&entry, None), name), Some("3 of 6"));
+        let told = CaptureBooks::of(&entry, false).cut_headers.unwrap();
+        assert_eq!((told.looked_at, told.packets, told.enough), (6, 3, 34));
+        let of_layer = told.by_layer.iter().map(|of| (of.name.as_str(), of.count));
+        assert_eq!(of_layer.collect::<Vec<_>>(), [("ip", 3)]);
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! The summary of an analysis: plain data, printed for people or as JSON.
 
 mod capture;
+mod cut_headers;
 mod layout;
 mod stamps;
 mod text;
 
 pub use capture::{CaptureBooks, CaptureReport};
+pub use cut_headers::{CutHeaderBooks, cut_headers, cut_headers_now};
 pub use layout::Style;
 pub use stamps::equal_stamps;
 

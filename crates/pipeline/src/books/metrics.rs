@@ -91,6 +91,9 @@ const METRICS: &[Metric] = &[
     counter("inverted_packets", "Packets behind one with a later stamp.", |e| {
         number(e.report.as_ref().map(|report| report.counters.inversions))
     }),
+    counter("cut_headers", "Analysed packets whose headers the snap length cut.", |e| {
+        number(e.cut_headers())
+    }),
     gauge("held_bytes", "Bytes of memory that wait behind holes of TCP streams.", |e| {
         number(e.held().map(|held| held.bytes))
     }),
@@ -207,6 +210,7 @@ mod tests {
             ("ring_high_water_units", counters.occupancy.high_water.into()),
             ("ring_units", counters.occupancy.capacity.into()),
             ("inverted_packets_total", counters.inversions),
+            ("cut_headers_total", told.cut_headers.packets()),
             ("held_bytes", told.held.unwrap().bytes),
             ("held_bytes_max", told.held.unwrap().most.unwrap()),
             ("holes_given_up_total", told.holes_given_up),

@@ -1,8 +1,12 @@
 //! Books that tests begin with.
 
 use netsniff_analysis::depth::PacketsByDepth;
+use netsniff_analysis::ingress::cut_headers::CutHeaders;
+use netsniff_capture::backend::{RingFacts, RingUnit, StampSource};
 use netsniff_capture::counters::{Occupancy, RingCounters, WaitCounters};
-use netsniff_packet::Timestamp;
+use netsniff_capture::options::Direction;
+use netsniff_packet::decode::TunnelPorts;
+use netsniff_packet::{LinkType, Packet, Timestamp};
 
 use super::{BooksLine, BooksScope};
 use crate::live::onset::Onset;
@@ -30,6 +34,44 @@ pub fn entry(lost: Option<u64>, filtered: Option<u64>, dropped: Option<u64>) -> 
         facts: None,
         is_shared: false,
         sampling: 1,
+    }
+}
+
+/// So many packets whose headers are cut, of which 30 bytes were kept, and as many whose headers are whole.
+#[must_use]
+pub fn cut_headers(packets: u64) -> CutHeaders {
+    let mut cut = CutHeaders::default();
+    // The header of Ethernet says IPv4, or something unknown.
+    for (number, kind) in (0..packets).flat_map(|number| [(number, 8), (number, 99)]) {
+        let mut frame = [0; 30];
+        (frame[12], frame[14]) = (kind, 0x45);
+        let timestamp = Timestamp::from_nanos(number as i64);
+        let (data, link_type) = (&frame[..], LinkType::ETHERNET);
+        let packet = Packet { timestamp, data, wire_len: 100, link_type, interface: 0 };
+        cut.look(&packet, &TunnelPorts::default());
+    }
+    cut
+}
+
+/// Facts of a ring that is not there.
+#[must_use]
+pub fn facts() -> RingFacts {
+    RingFacts {
+        backend: "test",
+        interface: "none".to_owned(),
+        interface_index: 1,
+        unit: RingUnit::Block,
+        unit_bytes: 1,
+        units: 1,
+        memory: None,
+        snaplen: 96,
+        filter_len: 0,
+        counts_filtered: true,
+        direction: Direction::Both,
+        fanout_group: None,
+        stamps: StampSource::Kernel,
+        busy_poll: None,
+        xdp: None,
     }
 }
 
@@ -87,6 +129,7 @@ pub fn report(from: u64) -> RingReport {
         refused: number(),
         waiting: number(),
         late: number(),
+        cut_headers: cut_headers(number()),
         held: Some(HeldBehindHoles { bytes: number(), most: Some(number()) }),
         holes_given_up: number(),
         refused_rows: number(),

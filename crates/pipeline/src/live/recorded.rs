@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use netsniff_analysis::ingress::cut_headers::CutHeaders;
+use netsniff_packet::decode::TunnelPorts;
 use netsniff_packet::{Packet, Timestamp};
 
 use super::books::RingReport;
@@ -57,18 +59,47 @@ impl SharedRecorder {
     }
 }
 
+/// Packets of a group whose headers are looked at: where many packets come, a group is hundreds, which are to cost no more
+/// for this.
+const LOOKED_AT: usize = 8;
+
+/// Looks whether the snap length cuts headers.
+#[derive(Debug)]
+struct HeaderWatch {
+    tunnel_ports: TunnelPorts,
+    found: CutHeaders,
+}
+
+impl HeaderWatch {
+    fn look(&mut self, group: PacketSlice<'_>) {
+        let packets = group.packets.iter().map(|record| group.packet(record));
+        for packet in packets.filter(Packet::is_cut).take(LOOKED_AT) {
+            self.found.look(&packet, &self.tunnel_ports);
+        }
+    }
+}
+
 /// Hands the packets of one ring to a recorder.
 #[derive(Debug)]
 pub struct Recording {
     shared: Arc<Mutex<SharedRecorder>>,
     ring: usize,
+    /// `None` where nothing is cut, or somebody else looks.
+    headers: Option<HeaderWatch>,
 }
 
 impl Recording {
     /// For the ring of this number.
     #[must_use]
     pub const fn new(shared: Arc<Mutex<SharedRecorder>>, ring: usize) -> Self {
-        Self { shared, ring }
+        Self { shared, ring, headers: None }
+    }
+
+    /// Looks at some of the packets that are cut, whether their headers are, too. Tunnels are looked for on these ports.
+    #[must_use]
+    pub fn watching_headers(self, tunnel_ports: TunnelPorts) -> Self {
+        let headers = Some(HeaderWatch { tunnel_ports, found: CutHeaders::default() });
+        Self { headers, ..self }
     }
 
     fn lock(&self) -> MutexGuard<'_, SharedRecorder> {
@@ -82,6 +113,9 @@ impl Consumer for Recording {
     }
 
     fn group(&mut self, group: PacketSlice<'_>) {
+        if let Some(headers) = &mut self.headers {
+            headers.look(group);
+        }
         let mut shared = self.lock();
         shared.merge.group(self.ring, group);
         if let Some(last) = group.packets.last()
@@ -114,6 +148,9 @@ impl Consumer for Recording {
         if report.analysed.is_none() {
             report.waiting += self.lock().merge.waiting(self.ring);
         }
+        if let Some(headers) = &self.headers {
+            report.cut_headers.clone_from(&headers.found);
+        }
     }
 }
 
@@ -137,6 +174,43 @@ mod tests {
             });
         }
         recording.group(PacketSlice { data: &batch.data, packets: &batch.packets, loss: None });
+    }
+
+    #[test]
+    fn few_packets_of_a_group_are_looked_at_and_none_that_are_whole() {
+        let name = format!("netsniff-watch-{}.pcapng", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let interface = Interface::new(LinkType::ETHERNET, 65_535);
+        let options = Options::new(path.clone(), vec![interface]);
+        let recorder = Recorder::start(&options, Timestamp::EPOCH).unwrap();
+        let shared = Arc::new(Mutex::new(SharedRecorder::new(recorder, [0])));
+        let mut plain = Recording::new(Arc::clone(&shared), 0);
+        let mut watching =
+            Recording::new(Arc::clone(&shared), 0).watching_headers(TunnelPorts::default());
+        // The header of Ethernet says IPv4, of which six bytes are there.
+        let mut frame = [0; 20];
+        (frame[12], frame[14]) = (8, 0x45);
+        let group = |recording: &mut Recording, cut: usize, whole: usize| {
+            let mut batch = Batch::default();
+            for number in 0..cut + whole {
+                let wire_len = if number < whole { 20 } else { 100 };
+                let (timestamp, link_type) = (Timestamp::EPOCH, LinkType::ETHERNET);
+                batch.push(&Packet { timestamp, data: &frame, wire_len, link_type, interface: 0 });
+            }
+            let (data, packets) = (&batch.data, &batch.packets);
+            recording.group(PacketSlice { data, packets, loss: None });
+            let mut report = RingReport::default();
+            recording.fill(&mut report);
+            (report.cut_headers.looked_at(), report.cut_headers.packets())
+        };
+        assert_eq!(group(&mut plain, 100, 0), (0, 0));
+        assert_eq!(group(&mut watching, 0, 50), (0, 0));
+        assert_eq!(group(&mut watching, 3, 50), (3, 3));
+        assert_eq!(group(&mut watching, 100, 50), (3 + LOOKED_AT as u64, 3 + LOOKED_AT as u64));
+        drop((plain, watching));
+        let shared = Arc::into_inner(shared).unwrap().into_inner().unwrap();
+        let _ = shared.into_recorder().finish(Duration::from_secs(20));
+        let _ = std::fs::remove_file(path);
     }
 
     #[test]

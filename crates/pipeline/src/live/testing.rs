@@ -3,9 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use netsniff_analysis::depth::PacketsByDepth;
-use netsniff_capture::backend::{RingFacts, RingUnit, StampSource};
 use netsniff_capture::counters::Occupancy;
-use netsniff_capture::options::Direction;
 use netsniff_packet::{LinkType, Loss, PacketRecord, Timestamp};
 
 use super::books::{HeldBehindHoles, RingReport};
@@ -28,27 +26,6 @@ pub(super) fn packets(micros: &[i64]) -> (Vec<u8>, Vec<PacketRecord>) {
 /// A time in microseconds.
 pub(super) const fn at(micros: i64) -> Timestamp {
     Timestamp::from_nanos(micros * 1000)
-}
-
-/// Facts of a ring that is not there.
-pub(crate) fn facts() -> RingFacts {
-    RingFacts {
-        backend: "test",
-        interface: "none".to_owned(),
-        interface_index: 1,
-        unit: RingUnit::Block,
-        unit_bytes: 1,
-        units: 1,
-        memory: None,
-        snaplen: 96,
-        filter_len: 0,
-        counts_filtered: true,
-        direction: Direction::Both,
-        fanout_group: None,
-        stamps: StampSource::Kernel,
-        busy_poll: None,
-        xdp: None,
-    }
 }
 
 /// What a consumer was told.
@@ -111,6 +88,7 @@ impl Consumer for Notes {
         report.shed = 11;
         report.shed_nanos = 12;
         report.late = 13;
+        report.cut_headers = crate::books::testing::cut_headers(2);
         report.held = Some(HeldBehindHoles { bytes: 17, most: Some(1_000 - packets as u64) });
         report.holes_given_up = 19;
         report.refused_rows = 14;

@@ -3,7 +3,7 @@
 use netsniff_analysis::ingress::statistics::{LossStatistics, PacketStatistics};
 use netsniff_console::number::{count, duration, things};
 
-use crate::summary::equal_stamps;
+use crate::summary::{cut_headers, equal_stamps};
 
 /// The sentences about all packets.
 pub(super) fn notes(packets: &PacketStatistics) -> Vec<String> {
@@ -11,7 +11,7 @@ pub(super) fn notes(packets: &PacketStatistics) -> Vec<String> {
         order(packets),
         ahead(packets),
         equal_stamps(&packets.equal_stamps),
-        cut_headers(packets),
+        cut_headers(&packets.cut_headers),
         losses(packets),
     ];
     told.into_iter().flatten().collect()
@@ -38,23 +38,6 @@ fn ahead(packets: &PacketStatistics) -> Option<String> {
             duration(ahead)
         )
     })
-}
-
-fn cut_headers(packets: &PacketStatistics) -> Option<String> {
-    let cut = &packets.cut_headers;
-    if cut.packets() == 0 {
-        return None;
-    }
-    let layers = cut
-        .by_layer()
-        .iter()
-        .map(|(layer, packets)| format!("{} {}", layer.name(), count(*packets)));
-    let layers = layers.collect::<Vec<_>>().join(", ");
-    Some(format!(
-        "the snap length of the capture cut headers of {}: {layers}; {} bytes would have kept these headers",
-        things(cut.packets(), "packet"),
-        cut.enough()
-    ))
 }
 
 fn losses(packets: &PacketStatistics) -> Option<String> {

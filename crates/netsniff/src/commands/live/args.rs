@@ -254,6 +254,12 @@ impl CaptureArgs {
         })
     }
 
+    /// The bytes of each packet that are kept, where that was asked for.
+    #[must_use]
+    pub const fn snaplen(&self) -> Option<u32> {
+        self.snaplen
+    }
+
     /// Which packets are wanted, by the side they come from.
     const fn direction(&self) -> Direction {
         match self.direction {

@@ -15,6 +15,7 @@ use netsniff_pipeline::live::{Control, RingOutcome};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::contention::Contention;
+use crate::summary::cut_headers_now;
 
 /// How often the ruling thread looks around.
 const TICK: Duration = Duration::from_millis(20);
@@ -205,10 +206,11 @@ fn nanos(time: Duration) -> u64 {
 pub struct ReportedLine {
     lost: u64,
     are_stamps_wrong: bool,
+    are_headers_cut: bool,
 }
 
-/// Says at once what was lost since the last time, and that stamps are wrong; `told` is what was said before,
-/// by line.
+/// Says at once what was lost since the last time, that stamps are wrong, and that headers are cut; `told` is what was said
+/// before, by line.
 pub fn warn(entries: &[BooksLine], told: &mut Vec<ReportedLine>) {
     told.resize(entries.len(), ReportedLine::default());
     for (entry, before) in entries.iter().zip(told) {
@@ -217,12 +219,15 @@ pub fn warn(entries: &[BooksLine], told: &mut Vec<ReportedLine>) {
 }
 
 /// What is new since the last time; `told` is what was said before of the same line.
-fn warnings(entry: &BooksLine, told: &mut ReportedLine) -> [Option<String>; 2] {
-    let BooksScope::Interface(name) = &entry.place else { return [None, None] };
+fn warnings(entry: &BooksLine, told: &mut ReportedLine) -> [Option<String>; 3] {
+    let BooksScope::Interface(name) = &entry.place else { return [None, None, None] };
     let parts = [entry.ring_dropped(), entry.lost_interface];
     let lost = parts.into_iter().flatten().sum::<u64>() + entry.refused();
     let are_stamps_wrong = entry.wrong_stamps() > 0;
-    let before = core::mem::replace(told, ReportedLine { lost, are_stamps_wrong });
+    let cut = entry.report.as_ref().map(|report| &report.cut_headers);
+    let are_headers_cut = cut.is_some_and(|cut| cut.packets() > 0);
+    let now = ReportedLine { lost, are_stamps_wrong, are_headers_cut };
+    let before = core::mem::replace(told, now);
     let verdict = entry.verdict().filter(|_| lost > before.lost);
     let loss = verdict.map(|verdict| {
         let share = entry.loss().unwrap_or(0.0) * 100.0;
@@ -238,13 +243,16 @@ fn warnings(entry: &BooksLine, told: &mut ReportedLine) -> [Option<String>; 2] {
              neighbour, and are counted. Set the clock of the interface, or leave out --ts hw"
         )
     });
-    [loss, stamps]
+    let snaplen = entry.facts.as_ref().map(|facts| facts.snaplen);
+    let headers = cut.zip(snaplen).filter(|_| !before.are_headers_cut);
+    let headers = headers.and_then(|(cut, snaplen)| cut_headers_now(cut, snaplen));
+    [loss, stamps, headers.map(|said| format!("{name}: {said}"))]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netsniff_pipeline::books::testing::entry;
+    use netsniff_pipeline::books::testing::{cut_headers, entry, facts};
 
     /// What is said of an interface whose books these are, one after the other.
     fn said(books: &[BooksLine]) -> Vec<Vec<String>> {
@@ -281,6 +289,19 @@ mod tests {
         let said = said(&[with(0), with(3), with(4)]);
         assert_eq!(said.iter().map(Vec::len).collect::<Vec<_>>(), [0, 1, 0], "{said:?}");
         assert!(said[1][0].starts_with("eth0: stamps are more than a second off"), "{said:?}");
+    }
+
+    #[test]
+    fn headers_that_are_cut_are_said_once_with_what_to_do() {
+        let with = |packets| {
+            let mut entry = BooksLine { facts: Some(facts()), ..entry(Some(0), None, Some(0)) };
+            entry.report.iter_mut().for_each(|of| of.cut_headers = cut_headers(packets));
+            entry
+        };
+        let expected = "eth0: --snaplen 96 cuts headers: of 6 packets that it cut and whose headers were looked at so \
+                        far, 3 lack some (ip 3). These headers need --snaplen 34, and others behind them more";
+        let expected = [vec![], vec![expected.to_owned()], vec![]];
+        assert_eq!(said(&[with(0), with(3), with(7)]), expected);
     }
 
     #[test]

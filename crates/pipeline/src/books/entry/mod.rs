@@ -87,6 +87,13 @@ impl BooksLine {
         by_analysis.saturating_add(self.unrecorded.unwrap_or(0))
     }
 
+    /// Packets that were analysed, and whose headers the snap length cut.
+    #[must_use]
+    pub fn cut_headers(&self) -> Option<u64> {
+        let report = self.report.as_ref().filter(|report| report.analysed.is_some());
+        report.map(|report| report.cut_headers.packets())
+    }
+
     /// What waits behind holes of TCP streams.
     #[must_use]
     pub fn held(&self) -> Option<HeldBehindHoles> {
@@ -216,6 +223,7 @@ impl BooksLine {
                 .filter(|counters| counters.inversions > 0)
                 .map(|counters| Interval::from_nanos(counters.deepest_inversion as i64)),
             late: report.map(|report| report.late),
+            cut_headers: self.cut_headers(),
             held_bytes: self.held().map(|held| held.bytes),
             held_bytes_max: self.held().and_then(|held| held.most),
             holes_given_up: self.holes_given_up(),

@@ -134,6 +134,7 @@ fn each_column_has_a_counter_of_its_own() {
         ("retagged", row.retagged, Some(counters.retagged)),
         ("inversions", row.inversions, Some(counters.inversions)),
         ("late", row.late, Some(told.late)),
+        ("cut_headers", row.cut_headers, Some(told.cut_headers.packets())),
         ("held_bytes", row.held_bytes, told.held.map(|held| held.bytes)),
         ("held_bytes_max", row.held_bytes_max, told.held.and_then(|held| held.most)),
         ("holes_given_up", row.holes_given_up, Some(told.holes_given_up)),
@@ -154,6 +155,7 @@ fn each_column_has_a_counter_of_its_own() {
     ] {
         assert_eq!(found, expected, "{name}");
     }
+    assert!(row.cut_headers > Some(0));
     assert_eq!(row.shed_time, nanos(told.shed_nanos));
     assert_eq!(row.flow_split, told.flow_split);
     assert_eq!(row.inversion_max, nanos(counters.deepest_inversion));

@@ -8,10 +8,9 @@ use netsniff_capture::Interface;
 use netsniff_capture::backend::Gate;
 use netsniff_capture::counters::RingCounters;
 
-use super::super::testing::report;
+use super::super::testing::{facts, report};
 use super::*;
 use crate::live::books::tests::{Counts, counted};
-use crate::live::testing::facts;
 use crate::live::{Earlier, LinkState};
 
 /// The report of a ring whose filter does not count.
@@ -181,6 +180,7 @@ fn every_counter_of_several_rings_is_in_the_sum_once() {
         ("refused", both(|of| of.refused)),
         ("waiting", both(|of| of.waiting)),
         ("late", both(|of| of.late)),
+        ("cut_headers", both(|of| of.cut_headers.packets())),
         ("held", both(|of| of.held.unwrap().bytes)),
         ("holes_given_up", both(|of| of.holes_given_up)),
         ("refused_rows", both(|of| of.refused_rows)),

@@ -263,6 +263,7 @@ impl Consumer for Analyser {
         let packets = self.engine.ingress().statistics();
         report.analysed = Some(self.analysed);
         report.late = packets.out_of_order;
+        report.cut_headers.clone_from(&packets.cut_headers);
         report.refused += self.refused;
         report.refused_rows = self.rows.taker.refused;
         report.flows = Some(self.engine.tracker().open_flows() as u64);

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use netsniff_analysis::depth::PacketsByDepth;
+use netsniff_analysis::ingress::cut_headers::CutHeaders;
 use netsniff_capture::backend::Gate;
 use netsniff_capture::counters::{Counted, RingCounters};
 use netsniff_capture::interface::LinkCounters;
@@ -105,6 +106,8 @@ pub struct RingReport {
     pub waiting: u64,
     /// Packets that the analysis got with a stamp earlier than one before.
     pub late: u64,
+    /// Packets whose headers the snap length cut, of those that were looked at.
+    pub cut_headers: CutHeaders,
     /// What waits behind holes; `None` where nothing is analysed, and where the ring does not answer.
     pub held: Option<HeldBehindHoles>,
     /// Holes that were given up, since more waited behind them than may.
@@ -150,6 +153,7 @@ impl RingReport {
             refused,
             waiting,
             late,
+            cut_headers,
             held,
             holes_given_up,
             refused_rows,
@@ -171,6 +175,7 @@ impl RingReport {
         self.refused += refused;
         self.waiting += waiting;
         self.late += late;
+        self.cut_headers.merge(cut_headers);
         self.held = self
             .held
             .zip(*held)

@@ -282,6 +282,7 @@ impl<C: Consumer + 'static> Consumer for OffThread<C> {
         report.shed = told.shed;
         report.shed_nanos = told.shed_nanos;
         report.late = told.late;
+        report.cut_headers = told.cut_headers;
         report.held = told.held;
         report.holes_given_up = told.holes_given_up;
         report.refused_rows = told.refused_rows;

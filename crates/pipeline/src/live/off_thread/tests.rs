@@ -62,6 +62,7 @@ fn everything_comes_in_order_with_what_was_told() {
     let RingReport { waiting, analysed, refused, shed, shed_nanos, late, .. } = report(&apart);
     assert_eq!((waiting, analysed, refused), (100, Some(3), 0));
     assert_eq!((shed, shed_nanos, late), (11, 12, 13));
+    assert_eq!(report(&apart).cut_headers.packets(), 2);
     let held = |most| Some(HeldBehindHoles { bytes: 17, most: Some(most) });
     assert_eq!((report(&apart).held, report(&apart).holes_given_up), (held(1_000 - 2), 19));
     apart.reported();

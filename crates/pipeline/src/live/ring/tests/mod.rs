@@ -11,8 +11,9 @@ use netsniff_capture::interface::LinkCounters;
 use netsniff_packet::{Loss, PacketRecord, Stage};
 use netsniff_testing::{Need, skip};
 
-use super::super::testing::{Hindered, Notes, Told, at, facts, packets};
+use super::super::testing::{Hindered, Notes, Told, at, packets};
 use super::*;
+use crate::books::testing::facts;
 
 mod room;
 
