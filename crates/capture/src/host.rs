@@ -262,6 +262,46 @@ pub fn packet_sockets() -> Result<Vec<PacketSocket>> {
     Ok(sockets.iter().map(|(inode, attributes)| PacketSocket::parse(*inode, attributes)).collect())
 }
 
+/// A queueing discipline (tc(8)) of an interface of this network namespace: frames that are sent wait in it, or are filtered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Qdisc {
+    /// Number of the interface.
+    pub interface: u32,
+    /// Its kind, as `fq_codel`.
+    pub kind: String,
+    /// Packets that it had no room for or dropped by its rules; `None` where the kernel does not tell.
+    pub dropped: Option<u64>,
+}
+
+impl Qdisc {
+    /// Reads attributes of <linux/rtnetlink.h>.
+    fn parse(interface: u32, attributes: &[u8]) -> Self {
+        /// `TCA_KIND`, `TCA_STATS2`, and in that `TCA_STATS_QUEUE`, which has drops at its third word.
+        const KIND: u16 = 1;
+        const STATS: u16 = 7;
+        const QUEUE: u16 = 3;
+        let kind = attribute(attributes, KIND).unwrap_or_default();
+        let kind = kind.split(|byte| *byte == 0).next().unwrap_or_default();
+        let queue = attribute(attributes, STATS).and_then(|stats| attribute(stats, QUEUE));
+        Self {
+            interface,
+            kind: String::from_utf8_lossy(kind).into_owned(),
+            dropped: queue.and_then(|queue| netlink::word(queue, 8)).map(u64::from),
+        }
+    }
+}
+
+/// All queueing disciplines of this network namespace.
+///
+/// # Errors
+///
+/// Where the kernel does not tell.
+pub fn qdiscs() -> Result<Vec<Qdisc>> {
+    let all = Netlink::open().and_then(|mut netlink| netlink.qdiscs());
+    let all = all.trying("ask for queueing disciplines")?;
+    Ok(all.iter().map(|(interface, attributes)| Qdisc::parse(*interface, attributes)).collect())
+}
+
 /// Bytes of memory that can be had without pressing others (`MemAvailable`); `None` where the kernel does not
 /// tell.
 #[must_use]
@@ -382,6 +422,26 @@ mod tests {
         assert_eq!(ring, expected);
         // The kernel may not be able to tell; then it says so.
         let _ = packet_sockets();
+    }
+
+    #[test]
+    fn disciplines_are_read_as_the_kernel_tells_them() {
+        let attribute = |kind: u16, value: &[u8]| {
+            let head = [(4 + value.len() as u16).to_ne_bytes(), kind.to_ne_bytes()].concat();
+            let mut all = [&head, value].concat();
+            all.resize(all.len().next_multiple_of(4), 0);
+            all
+        };
+        let queue: Vec<u8> = [1_u32, 2, 37, 4, 5].iter().flat_map(|it| it.to_ne_bytes()).collect();
+        let kind = attribute(1, b"fq_codel\0");
+        let whole = [kind.clone(), attribute(7, &attribute(3, &queue))].concat();
+        let expected = Qdisc { interface: 3, kind: "fq_codel".to_owned(), dropped: Some(37) };
+        assert_eq!(Qdisc::parse(3, &whole), expected);
+        assert_eq!(Qdisc::parse(3, &kind), Qdisc { dropped: None, ..expected });
+        assert_eq!(Qdisc::parse(0, &[9, 0]), Qdisc::default());
+        // The loopback interface has one wherever there are some.
+        let here = qdiscs().unwrap();
+        assert!(here.iter().all(|it| !it.kind.is_empty() && it.interface > 0), "{here:?}");
     }
 
     #[test]

@@ -127,19 +127,52 @@ impl Netlink {
         const SHOW: u32 = 1 | 4 | 8 | 16;
         /// Bytes of `struct packet_diag_msg`, with the inode at 4.
         const SOCKET: usize = 16;
-        self.sequence = self.sequence.wrapping_add(1);
-        let mut question = Vec::with_capacity(HEADER + 20);
-        question.extend(((HEADER + 20) as u32).to_ne_bytes());
-        question.extend(BY_FAMILY.to_ne_bytes());
-        question.extend(((libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16).to_ne_bytes());
-        question.extend(self.sequence.to_ne_bytes());
-        question.extend([0; 4]);
-        question.extend([libc::AF_PACKET as u8, 0, 0, 0]);
+        let mut question = vec![libc::AF_PACKET as u8, 0, 0, 0];
         question.extend(0_u32.to_ne_bytes());
         question.extend(SHOW.to_ne_bytes());
         question.extend([0; 8]);
-        self.send(&question)?;
         let mut sockets = Vec::new();
+        self.dump((BY_FAMILY, BY_FAMILY), &question, &mut |message| {
+            let inode = word(message, 4).unwrap_or_default();
+            sockets.push((inode, message.get(SOCKET..).unwrap_or_default().to_vec()));
+        })?;
+        Ok(sockets)
+    }
+
+    /// Asks for all queueing disciplines of the network namespace: for each one its interface and attributes (`struct tcmsg`
+    /// of <linux/rtnetlink.h>, and `TCA_…` behind it).
+    ///
+    /// # Errors
+    ///
+    /// Those of the call, and what the kernel answers.
+    pub(crate) fn qdiscs(&mut self) -> io::Result<Vec<(u32, Vec<u8>)>> {
+        /// Bytes of `struct tcmsg`, with the interface at 4.
+        const MESSAGE: usize = 20;
+        let kinds = (libc::RTM_GETQDISC, libc::RTM_NEWQDISC);
+        let mut all = Vec::new();
+        self.dump(kinds, &[0; MESSAGE], &mut |message| {
+            let interface = word(message, 4).unwrap_or_default();
+            all.push((interface, message.get(MESSAGE..).unwrap_or_default().to_vec()));
+        })?;
+        Ok(all)
+    }
+
+    /// Asks for all there is of a kind, and hands over what follows the header of each answer of another kind.
+    fn dump(
+        &mut self,
+        (asked, answered): (u16, u16),
+        question: &[u8],
+        each: &mut dyn FnMut(&[u8]),
+    ) -> io::Result<()> {
+        self.sequence = self.sequence.wrapping_add(1);
+        let mut message = Vec::with_capacity(HEADER + question.len());
+        message.extend(((HEADER + question.len()) as u32).to_ne_bytes());
+        message.extend(asked.to_ne_bytes());
+        message.extend(((libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16).to_ne_bytes());
+        message.extend(self.sequence.to_ne_bytes());
+        message.extend([0; 4]);
+        message.extend(question);
+        self.send(&message)?;
         let mut answer = vec![0; 1 << 16];
         loop {
             let len = self.receive(&mut answer)?;
@@ -147,12 +180,8 @@ impl Netlink {
             while let (Some(len), Some(kind)) = (word(rest, 0), half(rest, 4)) {
                 let message = rest.get(..len as usize).unwrap_or(rest);
                 match kind {
-                    BY_FAMILY => {
-                        let inode = word(message, HEADER + 4).unwrap_or_default();
-                        let attributes = message.get(HEADER + SOCKET..).unwrap_or_default();
-                        sockets.push((inode, attributes.to_vec()));
-                    }
-                    kind if kind == libc::NLMSG_DONE as u16 => return Ok(sockets),
+                    kind if kind == answered => each(message.get(HEADER..).unwrap_or_default()),
+                    kind if kind == libc::NLMSG_DONE as u16 => return Ok(()),
                     kind if kind == libc::NLMSG_ERROR as u16 => {
                         let code = word(message, HEADER).unwrap_or_default() as i32;
                         return Err(io::Error::from_raw_os_error(-code));

@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 
 use netsniff_capture::ethtool::{Calls, Ethtool};
-use netsniff_capture::host::{PacketSocket, packet_sockets};
+use netsniff_capture::host::{PacketSocket, Qdisc, packet_sockets, qdiscs};
 use netsniff_capture::in_namespace_of;
 
 use super::Kernel;
@@ -113,6 +113,10 @@ impl Kernel for Here {
         let mut sockets = packet_sockets().map_err(io::Error::other)?;
         sockets.retain(|socket| !own.contains(&format!("socket:[{}]", socket.inode)));
         Ok(sockets)
+    }
+
+    fn qdiscs(&self) -> io::Result<Vec<Qdisc>> {
+        qdiscs().map_err(io::Error::other)
     }
 
     fn write(&self, path: &str, value: &str) -> io::Result<()> {

@@ -9,7 +9,7 @@ mod recorded;
 use std::io;
 
 use netsniff_capture::ethtool::Ethtool;
-use netsniff_capture::host::PacketSocket;
+use netsniff_capture::host::{PacketSocket, Qdisc};
 
 pub use here::Here;
 pub use recorded::{Answers, Recorded, Recorder};
@@ -54,6 +54,13 @@ pub trait Kernel: Ethtool {
     ///
     /// Where the kernel does not tell.
     fn packet_sockets(&self) -> io::Result<Vec<PacketSocket>>;
+
+    /// Queueing disciplines of the network namespace.
+    ///
+    /// # Errors
+    ///
+    /// Where the kernel does not tell.
+    fn qdiscs(&self) -> io::Result<Vec<Qdisc>>;
 
     /// The file's number, where it is one.
     fn number(&self, path: &str) -> Option<u64> {

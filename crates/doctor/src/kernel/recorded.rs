@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use netsniff_capture::ethtool::Ethtool;
-use netsniff_capture::host::PacketSocket;
+use netsniff_capture::host::{PacketSocket, Qdisc};
 use serde::{Deserialize, Serialize};
 
 use super::Kernel;
@@ -22,6 +22,7 @@ enum Answer {
     Names(Vec<String>),
     Words(Vec<u32>),
     Sockets(Vec<PacketSocket>),
+    Qdiscs(Vec<Qdisc>),
     Holders(Vec<(u32, Vec<String>)>),
     /// A number of errno(3); 0 where there was none.
     Failed(i32),
@@ -147,6 +148,13 @@ impl Kernel for Recorded {
         }
     }
 
+    fn qdiscs(&self) -> io::Result<Vec<Qdisc>> {
+        match self.answer("qdiscs")? {
+            Answer::Qdiscs(all) => Ok(all.clone()),
+            _ => Err(wrong()),
+        }
+    }
+
     fn write(&self, path: &str, value: &str) -> io::Result<()> {
         self.read(path)?;
         self.written.borrow_mut().insert(path.to_owned(), value.trim().to_owned());
@@ -218,6 +226,12 @@ impl<K: Kernel> Kernel for Recorder<'_, K> {
             "packet_sockets".to_owned(),
             Answer::of(&result, |all| Answer::Sockets(all.clone())),
         );
+        result
+    }
+
+    fn qdiscs(&self) -> io::Result<Vec<Qdisc>> {
+        let result = self.kernel.qdiscs();
+        self.note("qdiscs".to_owned(), Answer::of(&result, |all| Answer::Qdiscs(all.clone())));
         result
     }
 

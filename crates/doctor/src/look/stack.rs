@@ -1,6 +1,9 @@
 //! The kernel's stack, up to the taps.
 
-use netsniff_capture::host::{self, Softnet};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+
+use netsniff_capture::host::{self, Qdisc, Softnet};
 
 use super::Look;
 use crate::arithmetic::Holds;
@@ -103,6 +106,33 @@ pub(super) fn backlog(look: &Look<'_>) -> Stage {
     stage
 }
 
+/// Queueing disciplines of the interface, each kind once, with what they dropped together.
+fn disciplines(look: &Look<'_>, stage: &mut Stage) {
+    let all = match look.kernel.qdiscs() {
+        Ok(all) => all,
+        // Who recorded did not ask.
+        Err(why) if why.kind() == ErrorKind::NotFound => return,
+        Err(why) => return stage.unread.push(format!("queueing disciplines: {why}")),
+    };
+    let own = all.into_iter().filter(|it| look.index() == Some(u64::from(it.interface)));
+    let mut kinds: BTreeMap<String, Option<u64>> = BTreeMap::new();
+    for Qdisc { kind, dropped, .. } in own {
+        let sum = kinds.entry(kind).or_insert(Some(0));
+        *sum = sum.zip(dropped).map(|(sum, dropped)| sum + dropped);
+    }
+    if kinds.is_empty() {
+        return;
+    }
+    let names: Vec<_> = kinds.keys().map(String::as_str).collect();
+    stage.notes.push(format!(
+        "Queueing disciplines (tc): {}. They concern what this machine sends, but for ingress and clsact, which filter what comes.",
+        names.join(", ")
+    ));
+    for (kind, dropped) in kinds {
+        stage.count(&format!("dropped by {kind}"), "rtnetlink(7), TCA_STATS2", dropped, Loss::None);
+    }
+}
+
 pub(super) fn taps(look: &Look<'_>) -> Stage {
     let mut stage = Stage::new(StageId::Taps);
     let length = look.file("tx_queue_len");
@@ -111,10 +141,52 @@ pub(super) fn taps(look: &Look<'_>) -> Stage {
     }
     let source = look.file("statistics/tx_dropped");
     stage.count("tx_dropped", &source, look.kernel.number(&source), Loss::None);
+    disciplines(look, &mut stage);
     stage.notes.push(
         "XDP comes first, then RPS, then taps as captures are, then filters of tc. Captures see what tc drops on its way in, and do \
          not see what XDP drops."
             .to_owned(),
     );
     stage
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Recorded;
+
+    fn of(answers: serde_json::Value) -> Stage {
+        let kernel = Recorded::new(serde_json::from_value(answers).unwrap());
+        taps(&Look { kernel: &kernel, interface: "eth0" })
+    }
+
+    #[test]
+    fn disciplines_of_the_interface_are_told() {
+        let qdisc = |interface: u32, kind: &str, dropped: Option<u64>| serde_json::json!({"interface": interface, "kind": kind, "dropped": dropped});
+        let all = [
+            qdisc(7, "mq", None),
+            qdisc(7, "fq_codel", Some(3)),
+            qdisc(7, "fq_codel", Some(4)),
+            qdisc(1, "noqueue", Some(0)),
+        ];
+        let stage = of(serde_json::json!({
+            "read /sys/class/net/eth0/ifindex": [{"text": "7"}],
+            "qdiscs": [{"qdiscs": all}],
+        }));
+        assert!(
+            stage.notes[0].starts_with("Queueing disciplines (tc): fq_codel, mq. They"),
+            "{stage:?}"
+        );
+        assert_eq!(stage.total("dropped by fq_codel"), Some(7));
+        assert_eq!(stage.total("dropped by mq"), None);
+        assert_eq!(stage.lost(), None, "nothing of it is received");
+        assert!(!stage.counters.iter().any(|it| it.name.contains("noqueue")), "{stage:?}");
+    }
+
+    #[test]
+    fn what_was_not_asked_is_no_fault_and_what_fails_is_told() {
+        assert!(of(serde_json::json!({})).unread.is_empty());
+        let refused = of(serde_json::json!({"qdiscs": [{"failed": 1}]}));
+        assert!(refused.unread[0].starts_with("queueing disciplines: "), "{refused:?}");
+    }
 }
