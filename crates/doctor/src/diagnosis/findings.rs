@@ -1,7 +1,7 @@
 //! What loses packets, or will.
 
 use super::{Finding, Level};
-use crate::look::FALSIFYING;
+use crate::look::{BUSY, FALSIFYING, WRITTEN};
 use crate::stage::{Loss, Stage, StageId};
 use crate::watch::{Busy, Watched};
 
@@ -40,6 +40,8 @@ pub(super) fn all(watched: &Watched) -> Vec<Finding> {
     waiting(watched, &mut found);
     busy(watched, &mut found);
     contended(watched, &mut found);
+    siblings(watched, &mut found);
+    disks(watched, &mut found);
     rings(watched, &mut found);
     offloads(watched, &mut found);
     packets(watched, &mut found);
@@ -165,6 +167,63 @@ fn contended(watched: &Watched, found: &mut Vec<Finding>) {
             );
             found.push(finding(StageId::Process, Level::Near, text));
         }
+    }
+}
+
+/// What a processor does for captures; `None` where it does nothing for them.
+fn duty(watched: &Watched, processor: u32) -> Option<String> {
+    let threads = watched.captures.iter().flat_map(|it| it.threads.iter().map(move |of| (it, of)));
+    let mut bound = threads.filter(|(_, thread)| thread.allowed == processor.to_string());
+    if let Some((capture, thread)) = bound.next() {
+        return Some(format!("thread {} of {} {} runs", thread.tid, capture.name, capture.pid));
+    }
+    let mut busy = watched.busy.iter();
+    let receives = busy.any(|it| it.processor == processor && it.softirq >= IN_THE_WAY);
+    receives.then(|| "packets are received".to_owned())
+}
+
+/// Processors that receive or capture, and share their core with one that is full.
+fn siblings(watched: &Watched, found: &mut Vec<Finding>) {
+    let is_full = |sibling: &u32| {
+        watched.busy.iter().any(|busy| busy.processor == *sibling && busy.peak >= FULL)
+    };
+    for (processor, siblings) in &watched.siblings {
+        let Some(duty) = duty(watched, *processor) else { continue };
+        for sibling in siblings.iter().filter(|sibling| is_full(sibling)) {
+            let text = format!(
+                "processors: {sibling} is a thread of the same core as {processor}, where {duty}, and had no time left for half a \
+                 second: {processor} has less of the core meanwhile. Keep other work off {sibling}."
+            );
+            found.push(finding(StageId::Processors, Level::Near, text));
+        }
+    }
+}
+
+/// Disks that had something to do all the time.
+fn disks(watched: &Watched, found: &mut Vec<Finding>) {
+    let Some(stage) = stage(watched, StageId::Disk) else { return };
+    let seconds = watched.nanos.max(1) as f64 / 1e9;
+    for counter in &stage.counters {
+        let Some(name) = counter.name.strip_prefix(BUSY) else { continue };
+        let Some(busy) = counter.during.map(|millis| millis as f64 / 1e3 / seconds) else {
+            continue;
+        };
+        if busy < FULL {
+            continue;
+        }
+        let written = stage.during(&format!("{WRITTEN}{name}"));
+        let written = written.map_or_else(
+            || "an unavailable number of".to_owned(),
+            |bytes| format!("{:.1}", bytes as f64 / 1e6 / seconds),
+        );
+        let text = format!(
+            "disk and page cache: {name} had something to do in {:.0} % of the time, and took {written} MB a second. A recording on it \
+             may have to wait; a disk that works on many requests at a time may take more.",
+            busy.min(1.0) * 100.0
+        );
+        // Without a capture nothing waits for it.
+        let level = if watched.captures.is_empty() { Level::Note } else { Level::Near };
+        found.push(finding(StageId::Disk, level, text));
     }
 }
 

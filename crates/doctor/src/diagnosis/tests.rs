@@ -1,10 +1,14 @@
 //! Findings and advice from what was watched.
 
+use std::collections::BTreeMap;
+
 use super::*;
+use crate::kernel::Recorded;
+use crate::look::Look;
 use crate::look::{Capture, Thread};
 use crate::setting::Setting;
 use crate::stage::{Knob, Loss};
-use crate::watch::{Busy, Elephant, Packets};
+use crate::watch::{Busy, Elephant, Packets, replay};
 
 fn watched(stages: Vec<Stage>) -> Watched {
     Watched {
@@ -15,6 +19,7 @@ fn watched(stages: Vec<Stage>) -> Watched {
             Busy { processor: 0, mean: 0.1, peak: 0.2, ..Busy::default() },
             Busy { processor: 1, mean: 1.0, softirq: 0.6, peak: 1.0, ..Busy::default() },
         ],
+        siblings: BTreeMap::new(),
         peak_rate: Some(500_000),
         rate: Some(100_000),
         captures: Vec::new(),
@@ -255,4 +260,59 @@ fn masks_are_the_kernels() {
     assert_eq!(advice::mask(&[1, 0, 33]), "2,00000003");
     assert_eq!(advice::mask(&[31]), "80000000");
     assert_eq!(advice::mask(&[]), "0");
+}
+
+/// Answers of a machine in which only `/proc/stat` and `/proc/diskstats` change while it is watched.
+fn changing(stat: [&str; 2], disks: [&str; 2]) -> Watched {
+    let list = |first: u32| {
+        format!("read /sys/devices/system/cpu/cpu{first}/topology/thread_siblings_list")
+    };
+    let [before, after] = stat;
+    let mut answers = serde_json::json!({
+        "read /proc/stat": [{"text": before}, {"text": before}, {"text": after}],
+        "read /proc/diskstats": [{"text": disks[0]}, {"text": disks[1]}],
+        "target /sys/block/vda/device": [{"text": "../virtio1"}],
+    });
+    for first in [0, 1] {
+        answers[list(first)] = serde_json::json!([{"text": "0-1"}]);
+    }
+    let kernel = Recorded::new(serde_json::from_value(answers).unwrap());
+    replay(&Look { kernel: &kernel, interface: "eth0" }, &[1_000_000_000], None)
+}
+
+fn said(watched: Watched, stage: StageId) -> Vec<String> {
+    let findings = Diagnosis::of("eth0", None, watched).findings;
+    findings.into_iter().filter(|it| it.stage == stage).map(|it| it.text).collect()
+}
+
+#[test]
+fn a_full_thread_of_the_same_core_is_named() {
+    let idle = "cpu0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0";
+    let of = |after: &str| said(changing([idle, after], [""; 2]), StageId::Processors);
+    // Processor 1 receives, and processor 0 works for others.
+    let full = of("cpu0 100 0 0 0 0 0 0 0\ncpu1 0 0 0 80 0 0 20 0");
+    let is_named = |text: &String| {
+        text.contains("0 is a thread of the same core as 1, where packets are received")
+    };
+    assert_eq!(full.iter().filter(|it| is_named(it)).count(), 1, "{full:?}");
+    assert!(!full.iter().any(|it| it.contains("1 is a thread of the same core")), "{full:?}");
+    assert!(of("cpu0 50 0 0 50 0 0 0 0\ncpu1 0 0 0 80 0 0 20 0").is_empty(), "it has time");
+    let calm = of("cpu0 100 0 0 0 0 0 0 0\ncpu1 0 0 0 99 0 0 1 0");
+    assert!(!calm.iter().any(|it| it.contains("same core")), "{calm:?}");
+}
+
+#[test]
+fn a_disk_without_rest_is_named() {
+    let line =
+        |sectors: u64, millis: u64| format!("254 0 vda 0 0 0 0 9 0 {sectors} 9 0 {millis} 9");
+    let of = |millis: u64| {
+        let disks = [line(1000, 50), line(1000 + 20_000, 50 + millis)];
+        said(changing([""; 2], [&disks[0], &disks[1]]), StageId::Disk)
+    };
+    let busy = of(980);
+    assert!(
+        busy[0].contains("vda had something to do in 98 % of the time, and took 10.2 MB"),
+        "{busy:?}"
+    );
+    assert!(of(500).is_empty());
 }

@@ -1,4 +1,6 @@
-//! Processors, memory and disks.
+//! Processors and memory.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -81,6 +83,31 @@ fn folder(number: u32) -> String {
     format!("/sys/devices/system/cpu/cpu{number}")
 }
 
+/// Numbers of a list, as `0-2,7`; what makes no sense in it is left out.
+fn numbers_of(list: &str) -> Vec<u32> {
+    /// More processors no kernel has (`CONFIG_NR_CPUS`).
+    const MOST: u32 = 8192;
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (first.parse().ok()?, last.parse::<u32>().ok()?);
+        Some(first..=last.min(MOST))
+    };
+    list.trim().split(',').filter_map(range).flatten().collect()
+}
+
+fn siblings_of(kernel: &dyn Kernel, number: u32) -> Vec<u32> {
+    let file = format!("{}/topology/thread_siblings_list", folder(number));
+    let list = kernel.read(&file).unwrap_or_default();
+    numbers_of(&list).into_iter().filter(|other| *other != number).collect()
+}
+
+/// Each processor that shares its core with others, with those.
+#[must_use]
+pub fn siblings(kernel: &dyn Kernel) -> BTreeMap<u32, Vec<u32>> {
+    let all = processors(kernel).into_iter().map(|it| (it.number, siblings_of(kernel, it.number)));
+    all.filter(|(_, siblings)| !siblings.is_empty()).collect()
+}
+
 pub(super) fn stage(look: &Look<'_>) -> Stage {
     let mut stage = Stage::new(StageId::Processors);
     let kernel = look.kernel;
@@ -99,13 +126,13 @@ pub(super) fn stage(look: &Look<'_>) -> Stage {
             Setting::Governor { processor: number },
             "who chooses the frequency of the processor",
         );
-        let siblings = kernel.read(&format!("{}/topology/thread_siblings_list", folder(number)));
-        if let Ok(siblings) = siblings
-            && siblings != number.to_string()
-            && siblings.split([',', '-']).next() == Some(&number.to_string())
-        {
+        let siblings = siblings_of(kernel, number);
+        if siblings.iter().min().is_some_and(|least| number < *least) {
+            let all: Vec<_> =
+                [number].into_iter().chain(siblings).map(|it| it.to_string()).collect();
             stage.notes.push(format!(
-                "Processors {siblings} are threads of one core, and share what it can do."
+                "Processors {} are threads of one core, and share what it can do.",
+                all.join(", ")
             ));
         }
     }
@@ -145,37 +172,10 @@ fn deepest_sleep(kernel: &dyn Kernel) -> Option<u64> {
 }
 
 /// The share of time in which some work waited, in the kernel's words (Documentation/accounting/psi.rst).
-fn pressure(kernel: &dyn Kernel, of: &str) -> Option<String> {
+pub(super) fn pressure(kernel: &dyn Kernel, of: &str) -> Option<String> {
     let text = kernel.read(&format!("/proc/pressure/{of}")).ok()?;
     let some = text.lines().find(|line| line.starts_with("some"))?;
     some.split_whitespace().find_map(|word| word.strip_prefix("avg10=")).map(str::to_owned)
-}
-
-pub(super) fn disk(look: &Look<'_>) -> Stage {
-    let mut stage = Stage::new(StageId::Disk);
-    let memory = look.kernel.read("/proc/meminfo").unwrap_or_default();
-    for name in ["Dirty", "Writeback"] {
-        let kib = memory.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-        let kib = kib.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse().ok());
-        stage.count(&format!("{name} (KiB)"), "/proc/meminfo", kib, Loss::None);
-    }
-    for name in ["dirty_background_ratio", "dirty_ratio"] {
-        if let Some(percent) = look.kernel.number(&format!("/proc/sys/vm/{name}")) {
-            stage.notes.push(format!(
-                "vm.{name} is {percent}: at that share of memory in unwritten pages, {}.",
-                match name {
-                    "dirty_ratio" => "whoever writes waits",
-                    _ => "the kernel begins to write",
-                }
-            ));
-        }
-    }
-    if let Some(share) = pressure(look.kernel, "io") {
-        stage
-            .notes
-            .push(format!("In the last 10 s, work waited for disks in {share} % of the time."));
-    }
-    stage
 }
 
 #[cfg(test)]
@@ -190,5 +190,26 @@ mod tests {
         let first = Processor { number: 0, ticks: [1, 2, 3, 4, 5, 6, 7, 8] };
         assert_eq!((all.len(), all[0], all[1].number, all[1].all()), (2, first, 11, 10));
         assert_eq!((first.work(), first.softirq(), first.steal(), first.idle()), (6, 13, 8, 9));
+    }
+
+    #[test]
+    fn threads_of_a_core_are_siblings() {
+        assert_eq!(numbers_of("0-2,7\n"), [0, 1, 2, 7]);
+        assert!(numbers_of("x,3-,5-4").is_empty());
+        let list = |number: u32| format!("{}/topology/thread_siblings_list", folder(number));
+        let (first, second, third) = (list(0), list(1), list(2));
+        let kernel = Recorded::of_files([
+            (STAT, "cpu0 1\ncpu1 1\ncpu2 1\ncpu3 1"),
+            (&*first, "0,2"),
+            (&*second, "1"),
+            (&*third, "0,2"),
+        ]);
+        assert_eq!(siblings(&kernel), BTreeMap::from([(0, vec![2]), (2, vec![0])]));
+        let stage = stage(&Look { kernel: &kernel, interface: "eth0" });
+        let said = stage.notes.iter().filter(|note| note.contains("threads of one core"));
+        assert_eq!(
+            said.collect::<Vec<_>>(),
+            ["Processors 0, 2 are threads of one core, and share what it can do."]
+        );
     }
 }

@@ -6,8 +6,10 @@
 //! | `spread` | queues and hash, interrupts |
 //! | `stack` | NAPI, backlog, taps |
 //! | `sockets` | sockets and processes that capture |
-//! | `machine` | processors, disk |
+//! | `machine` | processors |
+//! | `disk` | disk |
 
+mod disk;
 mod interface;
 mod machine;
 mod sockets;
@@ -17,8 +19,9 @@ mod stack;
 use crate::kernel::Kernel;
 use crate::stage::Stage;
 
+pub(crate) use disk::{BUSY, WRITTEN};
 pub(crate) use interface::FALSIFYING;
-pub use machine::{Processor, processors, processors_of};
+pub use machine::{Processor, processors, processors_of, siblings};
 pub use sockets::{Capture, Thread, captures};
 pub use stack::softnet;
 
@@ -79,7 +82,7 @@ impl Look<'_> {
             sockets::sockets(self),
             sockets::processes(self),
             machine::stage(self),
-            machine::disk(self),
+            disk::disk(self),
         ]
     }
 }

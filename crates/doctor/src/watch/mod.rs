@@ -2,6 +2,7 @@
 
 mod packets;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use netsniff_capture::host::Softnet;
 use serde::Serialize;
 
-use crate::look::{Capture, Look, Processor, captures, processors, softnet};
+use crate::look::{Capture, Look, Processor, captures, processors, siblings, softnet};
 use crate::stage::{Stage, StageId};
 
 pub use packets::{Elephant, PacketWatch, Packets};
@@ -29,6 +30,8 @@ pub struct Watched {
     pub stages: Vec<Stage>,
     /// The busiest look of each processor.
     pub busy: Vec<Busy>,
+    /// Processors that share their core with others, with those (hyperthreads).
+    pub siblings: BTreeMap<u32, Vec<u32>>,
     /// The most packets a second that a look has seen, and their mean; `None` where they cannot be counted.
     pub peak_rate: Option<u64>,
     /// Packets a second that the interface received, on the whole.
@@ -164,6 +167,7 @@ fn observe(look: &Look<'_>, tick: &mut dyn FnMut() -> Option<u64>) -> Watched {
     Watched {
         nanos,
         busy: busy(&pulses, received),
+        siblings: siblings(look.kernel),
         peak_rate: peak_rate(&pulses),
         rate: all.and_then(|all| per_second(all, nanos)),
         captures: captures(look).into_iter().map(|it| it.since(&captures_before)).collect(),
