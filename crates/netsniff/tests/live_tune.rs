@@ -21,8 +21,8 @@ impl Drop for Output {
     }
 }
 
-/// Tunes a host with a bottleneck, and tells what became of the candidates; `None`, said loudly, where no run proved anything.
-fn tuned(name: &str, arguments: &[&str]) -> Option<Value> {
+/// Tunes a host with a bottleneck by runs of a length, and tells what became of the candidates; `None`, said loudly, where no run proved anything.
+fn tuned(name: &str, time: &str, arguments: &[&str]) -> Option<Value> {
     if !is_able() {
         skip(Need::Root, format_args!("{name} needs namespaces and two processors"));
         return None;
@@ -30,7 +30,7 @@ fn tuned(name: &str, arguments: &[&str]) -> Option<Value> {
     let output =
         Output(std::env::temp_dir().join(format!("netsniff-tune-{}-{name}", std::process::id())));
     let _ = fs::remove_dir_all(&output.0);
-    let common = ["doctor", "tune", "--quiet", "--time", "700ms", "--pairs", "3", "-o"];
+    let common = ["doctor", "tune", "--quiet", "--time", time, "--pairs", "3", "-o"];
     let out = Command::new(NETSNIFF).args(common).arg(&output.0).args(arguments).output().unwrap();
     let errors = String::from_utf8_lossy(&out.stderr);
     assert!(matches!(out.status.code(), Some(0 | 1)), "{errors}");
@@ -81,7 +81,7 @@ fn a_share_of_a_processor_is_given_back() {
         "--only",
         "net.core.dev_weight=256",
     ];
-    let Some(report) = tuned("quota", &words) else { return };
+    let Some(report) = tuned("quota", "700ms", &words) else { return };
     assert_eq!(verdict(&report, "quota=100"), "kept", "{report}");
 }
 
@@ -96,17 +96,62 @@ fn a_short_backlog_is_made_longer() {
         "--only",
         "net.core.netdev_max_backlog=16000",
     ];
-    let Some(report) = tuned("backlog", &words) else { return };
+    let Some(report) = tuned("backlog", "700ms", &words) else { return };
     assert_eq!(verdict(&report, "net.core.netdev_max_backlog=16000"), "kept", "{report}");
     let now = fs::read_to_string("/proc/sys/net/core/netdev_max_backlog").unwrap();
     assert!(!["2", "16000"].contains(&now.trim()), "the machine has {now}");
 }
 
 #[test]
+fn a_small_ring_is_made_larger() {
+    let _alone = alone();
+    if !has_groups(SHARES) {
+        skip(Need::Kernel, "no control groups that share processors out");
+        return;
+    }
+    // A capture that stands still for some 50 ms at a time, with a ring for 15 ms.
+    let words = [
+        "--goal",
+        "30k",
+        "--set",
+        "ring=64K",
+        "--set",
+        "block=32K",
+        "--host",
+        "quota=2",
+        "--only",
+        "ring=64M",
+    ];
+    let Some(report) = tuned("ring", "500ms", &words) else { return };
+    assert_eq!(verdict(&report, "--ring=64M"), "kept", "{report}");
+}
+
+#[test]
+fn busy_neighbours_are_sent_away() {
+    let _alone = alone();
+    // They leave the capture a turn now and then, and its ring is full before.
+    let words = [
+        "--goal",
+        "30k",
+        "--set",
+        "ring=64K",
+        "--set",
+        "block=32K",
+        "--host",
+        "neighbours=6",
+        "--only",
+        "neighbours=0",
+    ];
+    let Some(report) = tuned("neighbours", "500ms", &words) else { return };
+    assert_eq!(verdict(&report, "neighbours=0"), "kept", "{report}");
+}
+
+#[test]
 fn folklore_is_taken_back() {
     let _alone = alone();
     // Nothing is lost without it, so that it cannot help.
-    let Some(report) = tuned("folklore", &["--goal", "5k", "--only", "net.core.dev_weight=256"])
+    let Some(report) =
+        tuned("folklore", "700ms", &["--goal", "5k", "--only", "net.core.dev_weight=256"])
     else {
         return;
     };

@@ -131,6 +131,7 @@ impl Differing {
         self.each("memory of the capture", both, |bed| {
             bed.memory.map_or("all".to_owned(), |bytes| format!("{bytes} bytes"))
         });
+        self.each("busy neighbours", both, |bed| bed.neighbours.to_string());
         self.each("queues", both, |bed| bed.queues.to_string());
         self.each("changed settings of the kernel", both, |bed| {
             let settings = bed.sysctls.iter();
@@ -225,6 +226,7 @@ mod tests {
         assert_eq!(names(|it| it.testbed.processors = 2), "processors of the capture");
         assert_eq!(names(|it| it.testbed.quota = Some(0.5)), "share of the processor");
         assert_eq!(names(|it| it.testbed.memory = Some(1 << 20)), "memory of the capture");
+        assert_eq!(names(|it| it.testbed.neighbours = 2), "busy neighbours");
         let disk =
             |it: &mut Setup| it.testbed.disk = Some(Disk { rate: Some(1 << 20), stall: None });
         assert_eq!(names(disk), "planted disk");

@@ -9,6 +9,7 @@
 //! | `process` | who a process is, what it uses, and how it ends |
 //! | `group` | control groups of the kernel |
 //! | [`quota`] | a share of a processor, as of a slower host, by such a group |
+//! | `neighbour` | processes that want a capture's processors |
 //! | `memory` | a bound on memory, as of a host that has little, by such a group |
 //! | `sysctl` | settings of the kernel that are changed for a while |
 
@@ -16,6 +17,7 @@ pub(crate) mod group;
 pub mod machine;
 pub(crate) mod memory;
 pub(crate) mod namespace;
+pub(crate) mod neighbour;
 pub mod nic;
 pub(crate) mod process;
 pub mod quota;

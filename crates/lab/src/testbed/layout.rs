@@ -7,6 +7,7 @@ use super::processors;
 use super::tap::Tap;
 use crate::disk::Disk;
 use crate::host::memory;
+use crate::host::neighbour;
 use crate::host::quota;
 use crate::host::sysctl;
 use crate::tools::{Setting, Tool};
@@ -71,6 +72,9 @@ pub struct Layout {
     /// Bytes of memory that a capture may have, beside its ring; `None` for all there is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
+    /// Busy processes on each processor that captures, which the scheduler prefers.
+    #[serde(skip_serializing_if = "is_none")]
+    pub neighbours: u32,
     /// Queues of each interface.
     pub queues: u32,
     /// Settings of the kernel (sysctl(8)) that are changed while it stands.
@@ -93,6 +97,7 @@ impl Default for Layout {
             processors: 1,
             quota: None,
             memory: None,
+            neighbours: 0,
             queues: 1,
             sysctls: Vec::new(),
             tap: None,
@@ -103,8 +108,17 @@ impl Default for Layout {
     }
 }
 
+// Reports of beds without them are as they were.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives references")]
+const fn is_none(neighbours: &u32) -> bool {
+    *neighbours == 0
+}
+
 /// Queues that an interface may have.
 pub const MOST_QUEUES: u32 = 64;
+
+/// What is of the capture, and not of the way to it.
+const OF_CAPTURES: [&str; 4] = ["quota", "memory", "processors", "neighbours"];
 
 impl Layout {
     /// A wire that is there.
@@ -114,7 +128,7 @@ impl Layout {
     }
 
     /// The same with other values: `placement`, `processors` (a number, or `all` of this machine's), `quota` in percent,
-    /// `memory` in bytes, `queues`, `tap` and the losses planted at it
+    /// `memory` in bytes, `neighbours` on each processor that captures, `queues`, `tap` and the losses planted at it
     /// (`loss-before`, `loss-at`, `loss-behind`, in percent), `disk` and `disk-stall`, settings of the kernel by their names,
     /// which have dots, and `profile` for several of these (`default`, `skopko64`).
     ///
@@ -124,10 +138,11 @@ impl Layout {
     pub fn with(&self, settings: &[Setting]) -> Result<Self, String> {
         let mut layout = self.clone();
         for Setting { name, value } in settings {
-            if self.wire.is_some() && !["quota", "memory", "processors"].contains(&name.as_str()) {
+            if self.wire.is_some() && !OF_CAPTURES.contains(&name.as_str()) {
                 return Err(format!(
                     "{name} is of a testbed that the lab makes: of a wire between machines it changes neither the \
-                     interfaces nor the kernel; only quota, memory and processors are left"
+                     interfaces nor the kernel; only {} are left",
+                    OF_CAPTURES.join(", ")
                 ));
             }
             match name.as_str() {
@@ -135,6 +150,7 @@ impl Layout {
                 "processors" => layout.processors = processors::parse(value, processors::there())?,
                 "quota" => layout.quota = quota::parse(value)?,
                 "memory" => layout.memory = memory::parse(value)?,
+                "neighbours" => layout.neighbours = neighbour::parse(value)?,
                 "queues" => {
                     let number =
                         value.parse().ok().filter(|number| (1..=MOST_QUEUES).contains(number));
@@ -156,7 +172,7 @@ impl Layout {
                 name => {
                     layout.tap = Tap::with(layout.tap, name, value).ok_or_else(|| {
                         format!(
-                            "a testbed has no {name:?}: it has placement, processors, quota, memory, queues, tap, loss-before, loss-at, \
+                            "a testbed has no {name:?}: it has placement, processors, quota, memory, neighbours, queues, tap, loss-before, loss-at, \
                              loss-behind, disk, disk-stall, profile, and settings of the kernel with dots in their names, as \
                              net.core.netdev_max_backlog"
                         )

@@ -23,6 +23,7 @@ use netsniff_capture::interface::LinkCounters;
 use crate::disk::Disk;
 use crate::host::group::Group;
 use crate::host::memory::{Bound, Pressure};
+use crate::host::neighbour::Neighbours;
 use crate::host::nic::Nic;
 use crate::host::process;
 use crate::host::quota;
@@ -107,6 +108,7 @@ pub struct Testbed {
     /// What bounds the share of a processor, and that.
     quota: Option<(Group, f64)>,
     memory: Option<Bound>,
+    _neighbours: Neighbours,
     disk: Option<Disk>,
     /// Where tools write their files.
     files: PathBuf,
@@ -158,10 +160,15 @@ impl Testbed {
         let quota = layout.quota.map(quota).transpose()?;
         let memory = |bytes| Bound::make(&name, bytes, &scratch);
         let memory = layout.memory.map(memory).transpose()?;
+        let mark = |command: &mut Command| {
+            command.env(MARK, &name);
+        };
+        let neighbours = Neighbours::start(layout.neighbours, processors.numbers(), mark)?;
         Ok(Self {
             name,
             quota,
             memory,
+            _neighbours: neighbours,
             disk: layout.disk,
             files,
             processors,

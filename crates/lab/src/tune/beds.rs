@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::thread;
 
+use anyhow::Context as _;
 use netsniff_doctor::change::{self, Change, journal::Journal};
 use netsniff_doctor::diagnosis::Diagnosis;
 use netsniff_doctor::kernel::Here;
@@ -22,11 +23,12 @@ const REPEATS: usize = 3;
 const NEAR: f64 = 0.95;
 
 /// THE list: what is tried of the host, unless it is so already.
-const HOST: [(&str, &str); 9] = [
+const HOST: [(&str, &str); 10] = [
     ("placement", "none"),
     ("placement", "thread"),
     ("placement", "napi"),
     ("quota", "100"),
+    ("neighbours", "0"),
     ("net.core.netdev_max_backlog", "16000"),
     ("net.core.netdev_budget", "1200"),
     ("net.core.netdev_budget_usecs", "16000"),
@@ -130,7 +132,10 @@ impl Beds<'_> {
         let watched = thread::spawn(move || -> anyhow::Result<Diagnosis> {
             let kernel = Here::open()?;
             let look = Look { kernel: &kernel, interface: &wire.interface };
-            let watched = watch(&look, time, Depth::Counters, &|| false, &mut |_| {})?;
+            let watched = watch(&look, time, Depth::Counters, &|| false, &mut |_| {});
+            let watched = watched.with_context(|| {
+                format!("there is no interface {} in /sys/class/net", wire.interface)
+            })?;
             Ok(Diagnosis::of(&wire.interface, look.megabits(), watched))
         });
         self.loss(rate, &[])?;
@@ -208,6 +213,9 @@ mod tests {
         assert!(!all.iter().any(|name| name == "quota=100"), "{all:?}");
         let short = Layout { quota: Some(0.05), ..Layout::default() };
         assert!(names(&short, "record", &[]).contains(&"quota=100".to_owned()));
+        assert!(!all.iter().any(|name| name == "neighbours=0"), "{all:?}");
+        let busy = Layout { neighbours: 2, ..Layout::default() };
+        assert!(names(&busy, "record", &[]).contains(&"neighbours=0".to_owned()));
         // tcpdump has a ring, and nothing of the rest.
         let tcpdump = names(&Layout::default(), "tcpdump", &[]);
         assert!(

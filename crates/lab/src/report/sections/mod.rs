@@ -74,12 +74,20 @@ fn testbed(layout: &Layout) -> String {
     let memory = layout.memory.map(|bytes| format!(", {} MiB of memory", bytes >> 20));
     let processors =
         (layout.processors > 1).then(|| format!(", capture on {} processors", layout.processors));
+    let neighbours = (layout.neighbours > 0)
+        .then(|| format!(", {} busy neighbours on each processor of it", layout.neighbours));
     let queues = (layout.queues > 1).then(|| format!(", {} queues", layout.queues));
     let changed = layout.sysctls.iter().map(|it| format!(", {}={}", it.name, it.value));
     let tap = layout.tap.map(|tap| format!(", {}", tap.words()));
     let disk = layout.disk.map(|disk| format!(", files on {}", disk.words()));
     let given = quota.into_iter().chain(memory).chain(processors);
-    let more = given.chain(queues).chain(tap).chain(disk).chain(changed).collect::<String>();
+    let more = given
+        .chain(neighbours)
+        .chain(queues)
+        .chain(tap)
+        .chain(disk)
+        .chain(changed)
+        .collect::<String>();
     match &layout.wire {
         None => format!(
             "two network namespaces joined by a veth pair (driver veth; offloads, ARP and IPv6 off), placement {}{more}",
