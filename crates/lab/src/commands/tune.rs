@@ -197,29 +197,36 @@ impl TuneArgs {
 fn apply(args: &TuneArgs, tuned: &Tuned) -> anyhow::Result<()> {
     let kernel = Here::open()?;
     let mut journal = journal::Journal::open(&args.state)?;
-    for Setting { name, value } in tuned
-        .kept()
-        .filter_map(|it| match &it.what {
-            What::Host(settings) => Some(settings),
-            _ => None,
-        })
-        .flatten()
-    {
+    for change in tuned.kept().flat_map(|it| changes(&kernel, &it.what)) {
+        let change = change?;
+        if change.setting.is_same(&change.before, &change.after) {
+            continue;
+        }
+        change::apply(&kernel, &mut journal, &change)?;
+        let Change { setting, before, after } = &change;
+        say(&format!("changed ({before}): {}", setting.command(after)));
+    }
+    Ok(())
+}
+
+/// What of a candidate can be set on this machine. The rest is said.
+fn changes(kernel: &Here, what: &What) -> Vec<anyhow::Result<Change>> {
+    let of_host = |Setting { name, value }: &Setting| {
         let setting = MachineSetting::sysctl(name);
         if !setting.is_known() {
             say(&format!(
                 "{name}={value} is a matter of the testbed, and is not set on this machine"
             ));
-            continue;
+            return None;
         }
-        let change = Change { before: setting.read(&kernel)?, after: value.clone(), setting };
-        if change.before == change.after {
-            continue;
-        }
-        change::apply(&kernel, &mut journal, &change)?;
-        say(&format!("changed ({}): {}", change.before, change.setting.command(value)));
+        let before = setting.read(kernel).with_context(|| format!("cannot read {setting}"));
+        Some(before.map(|before| Change { before, after: value.clone(), setting }))
+    };
+    match what {
+        What::Host(settings) => settings.iter().filter_map(of_host).collect(),
+        What::Machine(change) => vec![Ok(change.clone())],
+        What::Tool(_) => Vec::new(),
     }
-    Ok(())
 }
 
 fn rate_in_words(rate: f64) -> String {

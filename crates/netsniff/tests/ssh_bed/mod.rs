@@ -1,4 +1,5 @@
 //! Two namespaces that stand for two machines: one wire for ssh, one that is measured on, and an sshd of the test's own.
+#![allow(dead_code, reason = "no test needs all of it")]
 
 use netsniff_testing::{Need, skip};
 use std::fs;
@@ -148,13 +149,24 @@ impl Machines {
         Ok(())
     }
 
+    /// What reaches the other machine.
+    pub(crate) fn ssh(&self) -> String {
+        format!("ssh -F {}", self.directory.join("ssh_config").display())
+    }
+
     /// `netsniff lab WHAT` at the receiver, which lets the other machine send. Control groups are where they were, which
     /// ip-netns(8) hides.
     pub(crate) fn lab(&self, what: &str) -> Command {
-        let ssh = format!("ssh -F {}", self.directory.join("ssh_config").display());
         let mut command = Command::new("nsenter");
         command.arg(format!("--net=/run/netns/{}", self.receiver()));
-        command.args([NETSNIFF, "lab", what, "--ssh", &ssh]);
+        command.args([NETSNIFF, "lab", what, "--ssh", &self.ssh()]);
+        command
+    }
+
+    /// `netsniff doctor` at the receiver, whose interfaces it finds in /sys.
+    pub(crate) fn doctor(&self) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.receiver(), NETSNIFF, "doctor"]);
         command
     }
 

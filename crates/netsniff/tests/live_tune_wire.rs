@@ -1,0 +1,147 @@
+//! `netsniff doctor tune` on a wire that is there: changes of the machine are tried, and taken back however it ends. Needs root
+//! and OpenSSH; says so where they are missing. Alone in its binary, since it changes a setting of the whole host for a moment.
+
+mod lab_bed;
+mod live_bed;
+mod ssh_bed;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lab_bed::alone;
+use live_bed::Setting;
+use netsniff_testing::{Need, skip};
+use serde_json::Value;
+use ssh_bed::{Machines, NETSNIFF, WIRE};
+
+const BACKLOG: &str = "net.core.netdev_max_backlog";
+
+/// What the doctor advises instead of a short backlog at these rates, as its name is in a list of candidates.
+const ADVISED: &str = "4000";
+const CANDIDATE: &str = "sysctl -w net.core.netdev_max_backlog='4000'";
+
+/// How long it may take until a change is tried: runs are repeated on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Two machines; this one receives on another processor than it is sent from, and its backlog has room for one packet.
+struct Short {
+    machines: Machines,
+    planted: Setting,
+}
+
+impl Short {
+    fn make(test: &str) -> Option<Self> {
+        if thread::available_parallelism().map_or(1, usize::from) < 2 {
+            skip(Need::Processors, format_args!("{test} needs two processors"));
+            return None;
+        }
+        let machines = Machines::make(test)?;
+        let mask = format!("echo 2 > /sys/class/net/{}/queues/rx-0/rps_cpus", WIRE[1]);
+        let inside = ["netns", "exec", &machines.receiver(), "sh", "-c", &mask];
+        assert!(Command::new("ip").args(inside).status().unwrap().success());
+        let Some(planted) = Setting::set(BACKLOG, "0") else {
+            skip(Need::Kernel, format_args!("{test}: {BACKLOG} cannot be set here"));
+            return None;
+        };
+        Some(Self { machines, planted })
+    }
+
+    fn state(&self) -> PathBuf {
+        self.machines.directory.join("state")
+    }
+
+    /// The journal of what is only tried.
+    fn journal(&self) -> PathBuf {
+        self.state().join("tried/doctor.journal")
+    }
+
+    fn tune(&self, arguments: &[&str]) -> Command {
+        let mut command = self.machines.doctor();
+        command.args(["tune", "--ssh", &self.machines.ssh()]);
+        command.args(["--sender", "ssh://far", "--sender-interface", WIRE[0]]);
+        command.args(["--sender-program", NETSNIFF, "--interface", WIRE[1]]);
+        command.args(["--quiet", "--goal", "30k", "--time", "500ms", "--only", CANDIDATE]);
+        command.arg("--state").arg(self.state()).args(arguments);
+        command
+    }
+
+    /// A tuner whose change is in force: its journal has it, and the kernel, too.
+    fn begun(&self) -> Tuner {
+        let mut tune = self.tune(&["--pairs", "50"]);
+        let mut tuner = Tuner(tune.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        let end = Instant::now() + PATIENCE;
+        while self.planted.now() != ADVISED || !self.journal().exists() {
+            assert!(Instant::now() < end, "the change is not tried");
+            assert!(tuner.0.try_wait().unwrap().is_none(), "it has ended");
+            thread::sleep(Duration::from_millis(20));
+        }
+        tuner
+    }
+
+    fn assert_restored(&self) {
+        assert_eq!(self.planted.now(), "0");
+        assert!(!self.journal().exists());
+    }
+}
+
+/// It does not outlive this value.
+struct Tuner(Child);
+
+impl Drop for Tuner {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn what_the_doctor_advises_is_measured_on_a_wire_and_taken_back() {
+    let _alone = alone();
+    let Some(short) = Short::make("d-wire") else { return };
+    let output = short.machines.directory.join("tuned");
+    let out = short.tune(&["--pairs", "3", "-o", output.to_str().unwrap()]).output().unwrap();
+    let errors = String::from_utf8_lossy(&out.stderr);
+    assert!(matches!(out.status.code(), Some(0 | 1)), "{errors}");
+    let json = fs::read_to_string(output.join("tune.json"));
+    let report: Value =
+        serde_json::from_str(&json.unwrap_or_else(|why| panic!("{why}: {errors}"))).unwrap();
+    short.assert_restored();
+    let outcome = &report["outcomes"][0];
+    assert_eq!(outcome["candidate"]["name"], CANDIDATE, "{report}");
+    assert_eq!(outcome["candidate"]["what"]["machine"]["before"], "0", "{report}");
+    if outcome["verdict"]["untried"].as_str().is_some_and(|why| why.contains("sender")) {
+        skip(Need::Quiet, format_args!("d-wire: {outcome}"));
+        return;
+    }
+    assert_eq!(outcome["verdict"], "kept", "{report}");
+}
+
+#[test]
+fn a_tuner_that_is_asked_to_end_takes_its_change_back() {
+    let _alone = alone();
+    let Some(short) = Short::make("d-wire-term") else { return };
+    let mut tune = short.begun();
+    lab_bed::signal("-TERM", tune.0.id());
+    tune.0.wait().unwrap();
+    short.assert_restored();
+}
+
+#[test]
+fn a_tuner_that_is_killed_leaves_the_way_back() {
+    let _alone = alone();
+    let Some(short) = Short::make("d-wire-kill") else { return };
+    let mut tune = short.begun();
+    tune.0.kill().unwrap();
+    tune.0.wait().unwrap();
+    assert_eq!(short.planted.now(), ADVISED, "nobody could take it back");
+    let state = short.state();
+    let revert = ["--revert", "--state", state.to_str().unwrap()];
+    let out = short.machines.doctor().args(revert).output().unwrap();
+    let said = String::from_utf8_lossy(&out.stdout);
+    assert!(out.status.success(), "{said}{}", String::from_utf8_lossy(&out.stderr));
+    assert!(said.contains(&format!("taken back: sysctl -w {BACKLOG}='0'")), "{said}");
+    short.assert_restored();
+}
