@@ -21,7 +21,8 @@ impl Drop for Output {
     }
 }
 
-/// Tunes a host with a bottleneck by runs of a length, and tells what became of the candidates; `None`, said loudly, where no run proved anything.
+/// Tunes a host with a bottleneck by runs of a length, and tells what became of the candidates; `None`, said loudly, where no run
+/// proved anything.
 fn tuned(name: &str, time: &str, arguments: &[&str]) -> Option<Value> {
     if !is_able() {
         skip(Need::Root, format_args!("{name} needs namespaces and two processors"));
