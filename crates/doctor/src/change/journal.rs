@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
+use serde::{Deserialize, Serialize};
+
 use super::Change;
+use super::place::Place;
 
 /// Where it is, unless told.
 pub const FOLDER: &str = "/var/lib/netsniff";
@@ -20,11 +23,22 @@ const NAME: &str = "doctor.journal";
 /// Bytes that are read of it at most.
 const MOST: u64 = 16 << 20;
 
+/// A change, and where it was made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// What was changed.
+    #[serde(flatten)]
+    pub change: Change,
+    /// Where and when.
+    #[serde(flatten)]
+    pub place: Place,
+}
+
 /// The journal of a folder. Two processes do not have it at the same time.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    changes: Vec<Change>,
+    entries: Vec<Entry>,
     /// Held locked.
     _lock: File,
 }
@@ -43,14 +57,20 @@ impl Journal {
         lock.try_lock().with_context(|| {
             format!("another doctor changes settings: {} is locked", folder.display())
         })?;
-        let changes = read(&path)?;
-        Ok(Self { path, changes, _lock: lock })
+        let entries = read(&path)?;
+        Ok(Self { path, entries, _lock: lock })
     }
 
     /// What was changed and not taken back, in order.
     #[must_use]
-    pub fn changes(&self) -> &[Change] {
-        &self.changes
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The changes of these entries.
+    #[must_use]
+    pub fn changes(&self) -> Vec<Change> {
+        self.entries.iter().map(|entry| entry.change.clone()).collect()
     }
 
     /// Where it is.
@@ -64,10 +84,10 @@ impl Journal {
     /// # Errors
     ///
     /// Where it cannot be written.
-    pub fn note(&mut self, change: &Change) -> anyhow::Result<()> {
-        let mut changes = self.changes.clone();
-        changes.push(change.clone());
-        self.keep(changes)
+    pub fn note(&mut self, change: &Change, place: Place) -> anyhow::Result<()> {
+        let mut entries = self.entries.clone();
+        entries.push(Entry { change: change.clone(), place });
+        self.keep(entries).context("nothing is changed without a way back")
     }
 
     /// Forgets the last change, which was not made.
@@ -76,9 +96,9 @@ impl Journal {
     ///
     /// Where it cannot be written.
     pub fn forget_last(&mut self) -> anyhow::Result<()> {
-        let mut changes = self.changes.clone();
-        changes.pop();
-        self.keep(changes)
+        let mut entries = self.entries.clone();
+        entries.pop();
+        self.keep(entries)
     }
 
     /// Has these changes from now on; without any, the file goes.
@@ -86,9 +106,9 @@ impl Journal {
     /// # Errors
     ///
     /// Where it cannot be written.
-    pub fn keep(&mut self, changes: Vec<Change>) -> anyhow::Result<()> {
+    pub fn keep(&mut self, entries: Vec<Entry>) -> anyhow::Result<()> {
         let name = self.path.display().to_string();
-        if changes.is_empty() {
+        if entries.is_empty() {
             match fs::remove_file(&self.path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     return Err(error).with_context(|| format!("cannot remove {name}"));
@@ -96,19 +116,18 @@ impl Journal {
                 _ => {}
             }
         } else {
-            self.write(&changes)
-                .with_context(|| format!("cannot write {name}, so nothing is changed"))?;
+            self.write(&entries).with_context(|| format!("cannot write {name}"))?;
         }
-        self.changes = changes;
+        self.entries = entries;
         Ok(())
     }
 
     /// A new file takes the old one's place in one step, once it is on the disk.
-    fn write(&self, changes: &[Change]) -> anyhow::Result<()> {
+    fn write(&self, entries: &[Entry]) -> anyhow::Result<()> {
         let new = self.path.with_extension("new");
         let mut file = File::create(&new)?;
-        for change in changes {
-            writeln!(file, "{}", serde_json::to_string(change)?)?;
+        for entry in entries {
+            writeln!(file, "{}", serde_json::to_string(entry)?)?;
         }
         file.sync_all()?;
         fs::rename(&new, &self.path)?;
@@ -118,15 +137,15 @@ impl Journal {
     }
 }
 
-fn read(path: &Path) -> anyhow::Result<Vec<Change>> {
+fn read(path: &Path) -> anyhow::Result<Vec<Entry>> {
     let mut text = String::new();
     match File::open(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         file => file.and_then(|file| file.take(MOST).read_to_string(&mut text)),
     }
     .with_context(|| format!("cannot read {}", path.display()))?;
-    let change = |(number, line): (usize, &str)| {
-        serde_json::from_str::<Change>(line).with_context(|| {
+    let entry = |(number, line): (usize, &str)| {
+        serde_json::from_str::<Entry>(line).with_context(|| {
             format!(
                 "{}:{}: no change of a setting; nothing was taken back",
                 path.display(),
@@ -134,5 +153,5 @@ fn read(path: &Path) -> anyhow::Result<Vec<Change>> {
             )
         })
     };
-    text.lines().enumerate().map(change).collect()
+    text.lines().enumerate().map(entry).collect()
 }

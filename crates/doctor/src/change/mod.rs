@@ -3,15 +3,21 @@
 //! | module | concern |
 //! |---|---|
 //! | [`journal`] | what was changed, on disk |
+//! | [`place`] | where and when it was changed |
+//! | `revert` | the way back |
 //! | [`persist`] | changes that outlive a restart |
 
 pub mod journal;
 pub mod persist;
+pub mod place;
+mod revert;
 
 use anyhow::bail;
 use serde::{Deserialize, Serialize};
 
 use self::journal::Journal;
+use self::place::Place;
+pub use self::revert::{Reverted, preview, revert};
 use crate::diagnosis::Diagnosis;
 use crate::kernel::Kernel;
 use crate::setting::Setting;
@@ -55,7 +61,7 @@ pub fn apply(kernel: &dyn Kernel, journal: &mut Journal, change: &Change) -> any
     if !setting.is_same(&now, before) {
         bail!("{setting} has become {now} meanwhile, and was {before}: look again");
     }
-    journal.note(change)?;
+    journal.note(change, Place::of(kernel))?;
     let done = setting.write(kernel, after).and_then(|()| {
         let now = setting.read(kernel)?;
         if !setting.is_same(&now, after) {
@@ -72,66 +78,6 @@ pub fn apply(kernel: &dyn Kernel, journal: &mut Journal, change: &Change) -> any
         return Err(error);
     }
     Ok(())
-}
-
-/// What became of a change that was to be taken back.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reverted {
-    /// The value is what it was before.
-    Restored,
-    /// It was so already, as after a restart.
-    AsBefore,
-    /// Somebody else has changed it since, to this.
-    Foreign(String),
-    /// There is no such setting any more, as of an interface that is gone.
-    Gone,
-    /// The kernel did not take it.
-    Failed(String),
-}
-
-/// Takes all changes of a journal back, the last one first, and tells what became of each. Those that somebody else has
-/// changed since are left alone unless `is_forced`; they stay in the journal, as do those that failed.
-///
-/// # Errors
-///
-/// Where the journal cannot be written.
-pub fn revert(
-    kernel: &dyn Kernel,
-    journal: &mut Journal,
-    is_forced: bool,
-) -> anyhow::Result<Vec<(Change, Reverted)>> {
-    let mut told = Vec::new();
-    let mut left = Vec::new();
-    for change in journal.changes().iter().rev() {
-        let outcome = take_back(kernel, change, is_forced);
-        if matches!(outcome, Reverted::Foreign(_) | Reverted::Failed(_)) {
-            left.insert(0, change.clone());
-        }
-        told.push((change.clone(), outcome));
-    }
-    journal.keep(left)?;
-    Ok(told)
-}
-
-fn take_back(kernel: &dyn Kernel, change: &Change, is_forced: bool) -> Reverted {
-    let Change { setting, before, after } = change;
-    let now = match setting.read(kernel) {
-        Ok(now) => now,
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            return Reverted::Failed(error.to_string());
-        }
-        Err(_) => return Reverted::Gone,
-    };
-    if setting.is_same(&now, before) {
-        return Reverted::AsBefore;
-    }
-    if !setting.is_same(&now, after) && !is_forced {
-        return Reverted::Foreign(now);
-    }
-    match setting.write(kernel, before) {
-        Ok(()) => Reverted::Restored,
-        Err(error) => Reverted::Failed(format!("{error:#}")),
-    }
 }
 
 #[cfg(test)]

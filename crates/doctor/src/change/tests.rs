@@ -54,7 +54,7 @@ fn what_was_changed_is_taken_back_by_another_process() {
     assert!(Journal::open(&folder.0).unwrap_err().to_string().contains("another doctor"));
     drop(journal);
     let mut journal = folder.journal();
-    assert_eq!(journal.changes().len(), 3);
+    assert_eq!(journal.entries().len(), 3);
     let told = revert(&kernel, &mut journal, false).unwrap();
     assert!(told.iter().all(|(_, outcome)| *outcome == Reverted::Restored), "{told:?}");
     assert_eq!(kernel.read(BACKLOG).unwrap(), "1000");
@@ -71,7 +71,7 @@ fn what_others_changed_since_is_left_alone() {
     kernel.write(BACKLOG, "5000").unwrap();
     let told = revert(&kernel, &mut journal, false).unwrap();
     assert_eq!(told[0].1, Reverted::Foreign("5000".to_owned()));
-    assert_eq!((kernel.read(BACKLOG).unwrap().as_str(), journal.changes().len()), ("5000", 1));
+    assert_eq!((kernel.read(BACKLOG).unwrap().as_str(), journal.entries().len()), ("5000", 1));
     let told = revert(&kernel, &mut journal, true).unwrap();
     assert_eq!((&told[0].1, kernel.read(BACKLOG).unwrap().as_str()), (&Reverted::Restored, "1000"));
 }
@@ -88,7 +88,7 @@ fn a_restart_and_an_interface_that_is_gone_need_nothing() {
     let told = revert(&after, &mut journal, false).unwrap();
     let outcomes: Vec<_> = told.into_iter().map(|(_, outcome)| outcome).collect();
     assert_eq!(outcomes, [Reverted::Gone, Reverted::AsBefore]);
-    assert!(after.written().is_empty() && journal.changes().is_empty());
+    assert!(after.written().is_empty() && journal.entries().is_empty());
 }
 
 #[test]
@@ -102,7 +102,161 @@ fn what_the_kernel_does_not_take_is_forgotten() {
     ] {
         assert!(apply(&kernel, &mut journal, &bad).is_err(), "{bad:?}");
     }
-    assert!(journal.changes().is_empty() && kernel.written().is_empty());
+    assert!(journal.entries().is_empty() && kernel.written().is_empty());
+}
+
+/// A kernel after this start, in this network namespace, with files.
+fn started(boot: &str, namespace: u64, files: &[(&str, &str)]) -> Recorded {
+    let mut answers = serde_json::Map::new();
+    for (path, text) in files.iter().chain(&[("/proc/sys/kernel/random/boot_id", boot)]) {
+        answers.insert(format!("read {path}"), serde_json::json!([{"text": text}]));
+    }
+    let link = format!("net:[{namespace}]");
+    answers.insert("target /proc/self/ns/net".to_owned(), serde_json::json!([{"text": link}]));
+    Recorded::new(serde_json::from_value(answers.into()).unwrap())
+}
+
+fn outcomes(kernel: &dyn Kernel, journal: &mut Journal) -> Vec<Reverted> {
+    let told = revert(kernel, journal, false).unwrap();
+    told.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+#[test]
+fn several_changes_of_a_setting_are_one_way_back() {
+    let (kernel, folder) = (kernel(), Folder::new("chain"));
+    let mut journal = folder.journal();
+    apply(&kernel, &mut journal, &backlog("1000", "4000")).unwrap();
+    apply(&kernel, &mut journal, &backlog("4000", "16000")).unwrap();
+    // Somebody has taken the second one back by hand: it is the doctor's value still.
+    kernel.write(BACKLOG, "4000").unwrap();
+    let [(_, None)] = &preview(&kernel, journal.entries(), false)[..] else { panic!("not ours") };
+    let told = revert(&kernel, &mut journal, false).unwrap();
+    assert_eq!(told, [(backlog("1000", "16000"), Reverted::Restored)]);
+    assert_eq!(kernel.read(BACKLOG).unwrap(), "1000");
+    // A restart has taken both back.
+    apply(&kernel, &mut journal, &backlog("1000", "4000")).unwrap();
+    apply(&kernel, &mut journal, &backlog("4000", "16000")).unwrap();
+    let after = Recorded::of_files([(BACKLOG, "1000")]);
+    assert_eq!(outcomes(&after, &mut journal), [Reverted::AsBefore]);
+    assert!(after.written().is_empty() && !journal.path().exists());
+}
+
+#[test]
+fn a_restart_begins_anew_unless_a_file_has_made_the_change_again() {
+    for (value, way_back) in [("2000", "2000"), ("4000", "1000")] {
+        let folder = Folder::new(&format!("boots-{value}"));
+        let mut journal = folder.journal();
+        let first = started("a", 1, &[(BACKLOG, "1000")]);
+        apply(&first, &mut journal, &backlog("1000", "4000")).unwrap();
+        let second = started("b", 2, &[(BACKLOG, value)]);
+        apply(&second, &mut journal, &backlog(value, "9000")).unwrap();
+        drop(journal);
+        assert_eq!(outcomes(&second, &mut folder.journal()), [Reverted::Restored]);
+        assert_eq!(second.read(BACKLOG).unwrap(), way_back);
+    }
+}
+
+#[test]
+fn changes_of_another_namespace_are_kept() {
+    let folder = Folder::new("namespace");
+    let mut journal = folder.journal();
+    let file = "/sys/class/net/eth0/threaded";
+    let inside = started("a", 7, &[(BACKLOG, "1000"), (file, "0")]);
+    apply(&inside, &mut journal, &backlog("1000", "4000")).unwrap();
+    let threaded = change(Setting::of_interface("eth0", "threaded"), "0", "1");
+    apply(&inside, &mut journal, &threaded).unwrap();
+    // Its interface of that name is another one, and the backlog is of the whole machine.
+    let outside = started("a", 8, &[(BACKLOG, "4000"), (file, "1")]);
+    let told = outcomes(&outside, &mut journal);
+    assert_eq!(told, [Reverted::Elsewhere, Reverted::Restored]);
+    assert_eq!((outside.written().len(), journal.changes()), (1, vec![threaded]));
+    // Where it cannot be read here, it may be there.
+    apply(&inside, &mut journal, &backlog("4000", "5000")).unwrap();
+    let empty = started("a", 8, &[]);
+    assert!(matches!(outcomes(&empty, &mut journal)[..], [Reverted::Failed(_), _]));
+    assert_eq!(journal.entries().len(), 2);
+    assert_eq!(outcomes(&inside, &mut journal), [Reverted::Restored, Reverted::Restored]);
+    assert_eq!(inside.read(file).unwrap(), "0");
+}
+
+#[test]
+fn an_interrupt_of_another_boot_is_another_one() {
+    const IRQ: &str = "/proc/irq/38/smp_affinity_list";
+    let irq = change(Setting::Irq { number: 38 }, "0-1", "1");
+    for (boot, outcome, value) in
+        [("b", Reverted::Restarted, "1"), ("a", Reverted::Restored, "0-1")]
+    {
+        let folder = Folder::new(&format!("irq-{boot}"));
+        let mut journal = folder.journal();
+        apply(&started("a", 1, &[(IRQ, "0-1")]), &mut journal, &irq).unwrap();
+        let now = started(boot, 1, &[(IRQ, "1")]);
+        assert_eq!(outcomes(&now, &mut journal), [outcome]);
+        assert_eq!((now.read(IRQ).unwrap().as_str(), journal.entries().len()), (value, 0));
+    }
+}
+
+#[test]
+fn lines_without_a_place_are_read() {
+    let folder = Folder::new("old");
+    let line = r#"{"setting":{"kind":"irq","number":38},"before":"0-1","after":"1"}"#;
+    fs::write(folder.0.join("doctor.journal"), format!("{line}\n")).unwrap();
+    let now = started("a", 1, &[("/proc/irq/38/smp_affinity_list", "1")]);
+    assert_eq!(outcomes(&now, &mut folder.journal()), [Reverted::Restored]);
+}
+
+/// A kernel that makes one value of whatever is written, or cannot be read.
+struct Stubborn<'a> {
+    inner: &'a Recorded,
+    makes: &'a str,
+    error: Option<i32>,
+}
+
+impl netsniff_capture::ethtool::Ethtool for Stubborn<'_> {
+    fn ask(&self, interface: &str, words: &mut [u32]) -> std::io::Result<()> {
+        self.inner.ask(interface, words)
+    }
+}
+
+impl Kernel for Stubborn<'_> {
+    fn read(&self, path: &str) -> std::io::Result<String> {
+        match self.error {
+            Some(number) => Err(std::io::Error::from_raw_os_error(number)),
+            None => self.inner.read(path),
+        }
+    }
+
+    fn list(&self, path: &str) -> std::io::Result<Vec<String>> {
+        self.inner.list(path)
+    }
+
+    fn target(&self, path: &str) -> std::io::Result<String> {
+        self.inner.target(path)
+    }
+
+    fn write(&self, path: &str, _: &str) -> std::io::Result<()> {
+        self.inner.write(path, self.makes)
+    }
+
+    fn holders(&self, wanted: &[String]) -> Vec<(u32, Vec<String>)> {
+        self.inner.holders(wanted)
+    }
+
+    fn packet_sockets(&self) -> std::io::Result<Vec<netsniff_capture::host::PacketSocket>> {
+        self.inner.packet_sockets()
+    }
+}
+
+#[test]
+fn nothing_but_a_missing_setting_is_gone() {
+    let (kernel, folder) = (kernel(), Folder::new("errors"));
+    let mut journal = folder.journal();
+    apply(&kernel, &mut journal, &backlog("1000", "4000")).unwrap();
+    // EIO, ENODEV.
+    let broken = Stubborn { inner: &kernel, makes: "", error: Some(5) };
+    assert!(matches!(outcomes(&broken, &mut journal)[..], [Reverted::Failed(_)]));
+    assert_eq!(journal.entries().len(), 1);
+    let gone = Stubborn { inner: &kernel, makes: "", error: Some(19) };
+    assert_eq!(outcomes(&gone, &mut journal), [Reverted::Gone]);
 }
 
 #[test]

@@ -60,7 +60,7 @@ pub(super) fn persist(args: &DoctorArgs) -> anyhow::Result<u8> {
         return Ok(DONE);
     }
     if args.dry_run {
-        for (path, text) in files::files(Path::new(ROOT), journal.changes())? {
+        for (path, text) in files::files(Path::new(ROOT), &journal.changes())? {
             told(&format!("would write /{path}:\n{text}"))?;
         }
         return Ok(DONE);
@@ -70,11 +70,11 @@ pub(super) fn persist(args: &DoctorArgs) -> anyhow::Result<u8> {
 }
 
 fn keep(journal: &Journal) -> anyhow::Result<()> {
-    for path in files::write(Path::new(ROOT), journal.changes())? {
+    let changes = journal.changes();
+    for path in files::write(Path::new(ROOT), &changes)? {
         told(&format!("wrote {}", path.display()))?;
     }
-    for Change { setting, .. } in journal.changes().iter().filter(|it| !files::is_kept(&it.setting))
-    {
+    for Change { setting, .. } in changes.iter().filter(|it| !files::is_kept(&it.setting)) {
         told(&format!("not kept after a restart, when interrupts have other numbers: {setting}"))?;
     }
     Ok(())
@@ -89,13 +89,16 @@ pub(super) fn revert(args: &DoctorArgs) -> anyhow::Result<u8> {
     for folder in folders.into_iter().flatten() {
         let mut journal = Journal::open(&folder)?;
         if args.dry_run {
-            for Change { setting, before, .. } in journal.changes().iter().rev() {
-                told(&format!("would change: {}", setting.command(before)))?;
+            for (change, outcome) in change::preview(&kernel, journal.entries(), args.force) {
+                told(&match outcome {
+                    Some(outcome) => words(&change, &outcome),
+                    None => format!("would change: {}", change.setting.command(&change.before)),
+                })?;
             }
             continue;
         }
         for (change, outcome) in change::revert(&kernel, &mut journal, args.force)? {
-            left += u32::from(matches!(outcome, Reverted::Foreign(_) | Reverted::Failed(_)));
+            left += u32::from(outcome.is_left());
             told(&words(&change, &outcome))?;
         }
     }
@@ -116,6 +119,12 @@ fn words(Change { setting, before, after }: &Change, outcome: &Reverted) -> Stri
     match outcome {
         Reverted::Restored => format!("taken back: {}", setting.command(before)),
         Reverted::AsBefore => format!("is as before: {setting} = {before}"),
+        Reverted::Restarted => {
+            format!("was undone by a restart, after which another device may have it: {setting}")
+        }
+        Reverted::Elsewhere => format!(
+            "left alone: {setting} was changed in another network namespace: run --revert there (a restart undoes it, too)"
+        ),
         Reverted::Gone => format!("is gone: {setting}"),
         Reverted::Foreign(now) => format!(
             "left alone: {setting} is {now}, which is neither {after} nor {before}: somebody else has changed it (--force sets {before})"
