@@ -12,7 +12,7 @@ pub mod persist;
 pub mod place;
 mod revert;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 
 use self::journal::Journal;
@@ -54,7 +54,8 @@ pub fn advised(diagnosis: &Diagnosis, only: &[StageId]) -> Vec<Change> {
 ///
 /// # Errors
 ///
-/// Where the journal cannot be written, or the kernel takes another value or none; then it is as it was.
+/// Where the journal cannot be written, or the kernel takes another value or none. Then it is as it was; if it cannot be made so
+/// again, it stays in the journal.
 pub fn apply(kernel: &dyn Kernel, journal: &mut Journal, change: &Change) -> anyhow::Result<()> {
     let Change { setting, before, after } = change;
     let now = setting.read(kernel)?;
@@ -62,20 +63,29 @@ pub fn apply(kernel: &dyn Kernel, journal: &mut Journal, change: &Change) -> any
         bail!("{setting} has become {now} meanwhile, and was {before}: look again");
     }
     journal.note(change, Place::of(kernel))?;
-    let done = setting.write(kernel, after).and_then(|()| {
-        let now = setting.read(kernel)?;
-        if !setting.is_same(&now, after) {
-            bail!("the kernel made {now} of {after} for {setting}");
-        }
-        Ok(())
-    });
-    if let Err(error) = done {
-        // What was not taken needs no way back; where there is a half, the way back is tried at once.
-        if setting.read(kernel).is_ok_and(|now| !setting.is_same(&now, before)) {
-            setting.write(kernel, before)?;
-        }
-        journal.forget_last()?;
-        return Err(error);
+    let Err(error) = set(kernel, setting, after) else { return Ok(()) };
+    // What was not taken needs no way back; where there is a half, the way back is tried at once.
+    if !is_now(kernel, setting, before)
+        && let Err(why) = set(kernel, setting, before)
+    {
+        let stays = format!("{why:#}; it stays in {}", journal.path().display());
+        return Err(error.context(stays));
+    }
+    journal.forget_last()?;
+    Err(error)
+}
+
+/// Whether a setting surely has this value.
+fn is_now(kernel: &dyn Kernel, setting: &Setting, value: &str) -> bool {
+    setting.read(kernel).is_ok_and(|now| setting.is_same(&now, value))
+}
+
+/// Sets a value, and reads it again.
+fn set(kernel: &dyn Kernel, setting: &Setting, value: &str) -> anyhow::Result<()> {
+    setting.write(kernel, value)?;
+    let now = setting.read(kernel).with_context(|| format!("cannot read {setting} again"))?;
+    if !setting.is_same(&now, value) {
+        bail!("the kernel made {now} of {value} for {setting}");
     }
     Ok(())
 }

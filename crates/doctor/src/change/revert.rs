@@ -2,9 +2,9 @@
 
 use std::io;
 
-use super::Change;
 use super::journal::{Entry, Journal};
 use super::place::Place;
+use super::{Change, set};
 use crate::kernel::Kernel;
 use crate::setting::Setting;
 
@@ -14,7 +14,7 @@ const NO_DEVICE: i32 = 19;
 /// What became of a change that was to be taken back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reverted {
-    /// The value is what it was before.
+    /// The value is what it was before: it was read again.
     Restored,
     /// It was so already, as after a restart.
     AsBefore,
@@ -163,7 +163,7 @@ pub fn revert(
     for chain in chains(journal.entries()).into_iter().rev() {
         let outcome = chain.judge(kernel, &here, is_forced).unwrap_or_else(|| {
             let Change { setting, before, .. } = &chain.change;
-            match setting.write(kernel, before) {
+            match set(kernel, setting, before) {
                 Ok(()) => Reverted::Restored,
                 Err(error) => Reverted::Failed(format!("{error:#}")),
             }

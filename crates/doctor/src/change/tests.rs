@@ -247,16 +247,31 @@ impl Kernel for Stubborn<'_> {
 }
 
 #[test]
-fn nothing_but_a_missing_setting_is_gone() {
-    let (kernel, folder) = (kernel(), Folder::new("errors"));
+fn only_what_is_read_again_is_restored() {
+    let (kernel, folder) = (kernel(), Folder::new("stubborn"));
     let mut journal = folder.journal();
-    apply(&kernel, &mut journal, &backlog("1000", "4000")).unwrap();
-    // EIO, ENODEV.
+    // A half that cannot be taken back stays in the journal.
+    let clamping = Stubborn { inner: &kernel, makes: "2048", error: None };
+    let said =
+        format!("{:#}", apply(&clamping, &mut journal, &backlog("1000", "4000")).unwrap_err());
+    assert!(said.contains("made 2048 of 1000") && said.contains("it stays in"), "{said}");
+    assert_eq!(journal.changes(), [backlog("1000", "4000")]);
+    kernel.write(BACKLOG, "4000").unwrap();
+    let ignoring = Stubborn { inner: &kernel, makes: "4000", error: None };
+    let told = outcomes(&ignoring, &mut journal);
+    let why = "the kernel made 4000 of 1000 for net.core.netdev_max_backlog".to_owned();
+    assert_eq!(told, [Reverted::Failed(why)]);
+    // Nothing but a missing setting is gone: EIO, ENODEV.
     let broken = Stubborn { inner: &kernel, makes: "", error: Some(5) };
     assert!(matches!(outcomes(&broken, &mut journal)[..], [Reverted::Failed(_)]));
     assert_eq!(journal.entries().len(), 1);
     let gone = Stubborn { inner: &kernel, makes: "", error: Some(19) };
     assert_eq!(outcomes(&gone, &mut journal), [Reverted::Gone]);
+    // What the kernel left as it was is forgotten.
+    kernel.write(BACKLOG, "1000").unwrap();
+    let refusing = Stubborn { inner: &kernel, makes: "1000", error: None };
+    assert!(apply(&refusing, &mut journal, &backlog("1000", "4000")).is_err());
+    assert!(journal.entries().is_empty());
 }
 
 #[test]
