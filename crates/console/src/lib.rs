@@ -7,6 +7,7 @@
 //! | [`mod@printable`] | text from outside, without characters that control, hide, turn or separate |
 //! | [`progress`] | how far long work is, on a terminal |
 //! | [`paths`], [`unlinked`], [`pidfile`] | files by the names that arguments give |
+//! | [`trust`] | files that another user can write |
 
 pub mod calendar;
 pub mod clock;
@@ -18,6 +19,7 @@ pub mod printable;
 pub mod progress;
 pub mod quantity;
 pub mod sizes;
+pub mod trust;
 pub mod unlinked;
 
 use std::io::{self, ErrorKind, Write, stderr};

@@ -39,6 +39,23 @@ pub fn create_named(path: &Path, is_private: bool) -> io::Result<File> {
     if is_of_system(path) { options.open(path) } else { open(&mut options, path, false) }
 }
 
+/// Creates a file that its owner alone writes, in the place of what has that name; a link goes, and is not followed.
+///
+/// # Errors
+///
+/// Also where somebody makes one at the same time.
+pub fn replace(path: &Path) -> io::Result<File> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o644);
+    options.open(path)
+}
+
 /// Whether nobody but the system makes links where the file is: `/dev/stdout` is one into `/proc`, and leads to wherever
 /// the output goes.
 pub fn is_of_system(path: &Path) -> bool {
@@ -110,6 +127,10 @@ mod tests {
         }
         assert_eq!(fs::read(at("victim")).unwrap(), b"precious");
         assert!(!at("nobody").exists());
+        use std::io::Write as _;
+        replace(&at("file")).unwrap().write_all(b"new").unwrap();
+        assert_eq!(fs::read(at("victim")).unwrap(), b"precious");
+        assert!(at("file").symlink_metadata().unwrap().is_file());
         create(&at("new")).unwrap();
         assert!(at("new").is_file());
         create_named(&at("victim"), false).unwrap();

@@ -1,6 +1,7 @@
 //! Settings that a doctor may change: nothing that is not of a kind of this list is ever written.
 
 use core::fmt;
+use core::str::FromStr;
 use std::io;
 
 use anyhow::{Context as _, bail};
@@ -129,6 +130,28 @@ impl Setting {
         }
     }
 
+    /// Whether it is of the list and this is a value of it. Values come from a journal, and go to the kernel, to a shell, and to
+    /// files of sysctl.d(5), udev(7) and systemd(1), none of which may read more in them.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with which.
+    pub fn check(&self, value: &str) -> anyhow::Result<()> {
+        if !self.is_known() {
+            bail!("{self} is no setting that netsniff changes");
+        }
+        match self {
+            Self::Interface { file, .. } if file.ends_with("_cpus") => mask(value),
+            Self::Irq { .. } => list(value),
+            Self::Governor { .. } => governor(value),
+            Self::Coalescing { .. } => coalescing(value).map(drop),
+            Self::Feature { .. } => switch(value).map(drop),
+            Self::Ring { .. } | Self::Queues { .. } => number::<u32>(value).map(drop),
+            Self::Sysctl { .. } | Self::Interface { .. } => number::<u64>(value).map(drop),
+        }
+        .with_context(|| format!("no value of {self}"))
+    }
+
     /// The file that has it, where one has.
     #[must_use]
     pub fn path(&self) -> Option<String> {
@@ -181,9 +204,7 @@ impl Setting {
     ///
     /// Where it is not of the list, the value is none, or the kernel does not take it.
     pub fn write(&self, kernel: &dyn Kernel, value: &str) -> anyhow::Result<()> {
-        if !self.is_known() {
-            bail!("{self} is no setting that netsniff changes");
-        }
+        self.check(value)?;
         let taken = match self {
             Self::Ring { interface } => ethtool::set_rings(kernel, interface, number(value)?),
             Self::Queues { interface } => {
@@ -250,8 +271,42 @@ impl fmt::Display for Setting {
     }
 }
 
-fn number(value: &str) -> anyhow::Result<u32> {
-    value.parse().with_context(|| format!("{value:?} is no number"))
+/// Digits alone: a number that is written otherwise is none of the kernel's.
+fn number<T: FromStr>(value: &str) -> anyhow::Result<T> {
+    let is_plain = value.bytes().all(|byte| byte.is_ascii_digit());
+    let number = value.parse().ok().filter(|_| is_plain);
+    number.with_context(|| format!("{value:?} is no number"))
+}
+
+/// A mask of processors, as `00000000,00000003`.
+fn mask(value: &str) -> anyhow::Result<()> {
+    let is_word =
+        |word: &str| (1..=8).contains(&word.len()) && word.bytes().all(|it| it.is_ascii_hexdigit());
+    if !value.split(',').all(is_word) {
+        bail!("{value:?} is no mask of processors, as `00000000,00000003`");
+    }
+    Ok(())
+}
+
+/// A list of processors, as `0-3,8`.
+fn list(value: &str) -> anyhow::Result<()> {
+    let is_range = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        number::<u32>(first).is_ok() && number::<u32>(last).is_ok()
+    };
+    if !value.split(',').all(is_range) {
+        bail!("{value:?} is no list of processors, as `0-3,8`");
+    }
+    Ok(())
+}
+
+/// The name of a governor, with the bound of the kernel's `CPUFREQ_NAME_LEN`.
+fn governor(value: &str) -> anyhow::Result<()> {
+    let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    if value.is_empty() || value.len() >= 16 || !value.bytes().all(is_fine) {
+        bail!("{value:?} is no name of a governor, as `performance`");
+    }
+    Ok(())
 }
 
 fn switch(value: &str) -> anyhow::Result<bool> {
@@ -264,7 +319,7 @@ fn switch(value: &str) -> anyhow::Result<bool> {
 
 /// Reads what [`Setting::read`] gives.
 fn coalescing(value: &str) -> anyhow::Result<ethtool::Coalescing> {
-    let words: Vec<_> = value.split_whitespace().collect();
+    let words: Vec<_> = value.split(' ').collect();
     let ["adaptive-rx", adaptive, "rx-usecs", usecs, "rx-frames", frames] = words[..] else {
         bail!("{value:?} is no coalescing, as `adaptive-rx off rx-usecs 50 rx-frames 0`");
     };
@@ -316,6 +371,42 @@ mod tests {
     }
 
     #[test]
+    fn values_have_the_form_of_their_setting() {
+        let file = |file: &str| Setting::of_interface("eth0", file);
+        let name = || "eth0".to_owned();
+        let all = [
+            (Setting::sysctl("net.core.netdev_budget"), "600"),
+            (file("gro_flush_timeout"), "20000"),
+            (file("queues/rx-0/rps_cpus"), "00000000,00000003"),
+            (file("queues/tx-0/xps_cpus"), "f"),
+            (Setting::Irq { number: 38 }, "0-3,8"),
+            (Setting::Governor { processor: 0 }, "schedutil"),
+            (Setting::Ring { interface: name() }, "4096"),
+            (Setting::Queues { interface: name() }, "4"),
+            (Setting::Coalescing { interface: name() }, "adaptive-rx off rx-usecs 50 rx-frames 0"),
+            (Setting::Feature { interface: name(), name: "rx-gro".into() }, "off"),
+        ];
+        for (setting, good) in &all {
+            setting.check(good).unwrap();
+            // A line more, a command, a substitution of udev or systemd, another word, and nothing.
+            for bad in [
+                format!("{good}\nkernel.core_pattern = |/bin/x"),
+                format!("{good}; reboot"),
+                format!("{good}\", RUN+=\"/bin/x"),
+                format!("{good}'"),
+                format!("{good}$(x)"),
+                format!("{good}%k"),
+                format!("+{good}"),
+                format!("{good} "),
+                String::new(),
+            ] {
+                let said = format!("{:#}", setting.check(&bad).unwrap_err());
+                assert!(said.contains("no value of"), "{setting} {bad:?}: {said}");
+            }
+        }
+    }
+
+    #[test]
     fn commands_are_those_of_an_administrator() {
         let said = [
             (
@@ -336,7 +427,7 @@ mod tests {
         }
         let now = "adaptive-rx off rx-usecs 50 rx-frames 0";
         assert_eq!(coalescing(now).unwrap().rx_usecs, 50);
-        assert!(coalescing("50").is_err() && switch("1").is_err() && number("-1").is_err());
+        assert!(coalescing("50").is_err() && switch("1").is_err() && number::<u32>("-1").is_err());
         let mask = Setting::of_interface("eth0", "queues/rx-0/rps_cpus");
         assert!(
             mask.is_same("00000000,00000003", "3")

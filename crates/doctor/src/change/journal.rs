@@ -1,10 +1,12 @@
 //! What was changed, on disk before it was: so a process that is killed leaves the way back.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{Read as _, Write as _};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
+use netsniff_console::{trust, unlinked};
 
 use serde::{Deserialize, Serialize};
 
@@ -48,12 +50,19 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// Without the right, where another process has it, and where it makes no sense: then nothing is changed.
+    /// Without the right, as root where another user can write, where another process has it, and where it makes no sense: then
+    /// nothing is changed.
     pub fn open(folder: &Path) -> anyhow::Result<Self> {
         let path = folder.join(NAME);
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        let lock = OpenOptions::new().create(true).append(true).open(folder.join("doctor.lock"));
-        let lock = lock.with_context(|| format!("cannot write in {}", folder.display()))?;
+        make(folder)?;
+        let lock_path = folder.join("doctor.lock");
+        let lock = unlinked::open(
+            OpenOptions::new().create(true).append(true).mode(0o644),
+            &lock_path,
+            true,
+        );
+        let lock = lock.with_context(|| format!("cannot write {}", lock_path.display()))?;
+        trusted(&lock_path, &lock.metadata()?)?;
         lock.try_lock().with_context(|| {
             format!("another doctor changes settings: {} is locked", folder.display())
         })?;
@@ -110,7 +119,7 @@ impl Journal {
         let name = self.path.display().to_string();
         if entries.is_empty() {
             match fs::remove_file(&self.path) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
                     return Err(error).with_context(|| format!("cannot remove {name}"));
                 }
                 _ => {}
@@ -125,7 +134,7 @@ impl Journal {
     /// A new file takes the old one's place in one step, once it is on the disk.
     fn write(&self, entries: &[Entry]) -> anyhow::Result<()> {
         let new = self.path.with_extension("new");
-        let mut file = File::create(&new)?;
+        let mut file = unlinked::replace(&new)?;
         for entry in entries {
             writeln!(file, "{}", serde_json::to_string(entry)?)?;
         }
@@ -137,21 +146,49 @@ impl Journal {
     }
 }
 
-fn read(path: &Path) -> anyhow::Result<Vec<Entry>> {
-    let mut text = String::new();
-    match File::open(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        file => file.and_then(|file| file.take(MOST).read_to_string(&mut text)),
+/// Refuses what another user can write: it says what is written to the kernel and to files of the system.
+fn trusted(path: &Path, facts: &Metadata) -> anyhow::Result<()> {
+    trust::check(path, facts).map_err(|why| {
+        anyhow!(
+            "netsniff runs as root, and keeps no journal of changes where another user can write: {why}, or choose another directory \
+             by --state"
+        )
+    })
+}
+
+/// Makes a folder below what is trusted.
+fn make(folder: &Path) -> anyhow::Result<()> {
+    let about = || format!("cannot make {}", folder.display());
+    let absolute = std::path::absolute(folder).with_context(about)?;
+    if let Some(above) = absolute.ancestors().find(|path| path.exists()) {
+        trusted(above, &fs::metadata(above).with_context(about)?)?;
     }
-    .with_context(|| format!("cannot read {}", path.display()))?;
+    // Whatever mask of modes this process has.
+    DirBuilder::new().recursive(true).mode(0o755).create(folder).with_context(about)?;
+    trusted(folder, &fs::metadata(folder).with_context(about)?)
+}
+
+fn read(path: &Path) -> anyhow::Result<Vec<Entry>> {
+    let about = || format!("cannot read {}", path.display());
+    let mut text = String::new();
+    let file = match unlinked::open(OpenOptions::new().read(true), path, true) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        file => file.with_context(about)?,
+    };
+    trusted(path, &file.metadata().with_context(about)?)?;
+    file.take(MOST).read_to_string(&mut text).with_context(about)?;
     let entry = |(number, line): (usize, &str)| {
-        serde_json::from_str::<Entry>(line).with_context(|| {
-            format!(
-                "{}:{}: no change of a setting; nothing was taken back",
-                path.display(),
-                number + 1
-            )
-        })
+        let said = || {
+            let (path, line) = (path.display(), number + 1);
+            format!("{path}:{line}: no change of a setting; nothing was taken back")
+        };
+        let entry: Entry = serde_json::from_str(line).with_context(said)?;
+        let Change { setting, before, after } = &entry.change;
+        [before, after]
+            .into_iter()
+            .try_for_each(|value| setting.check(value))
+            .with_context(said)?;
+        Ok(entry)
     };
     text.lines().enumerate().map(entry).collect()
 }

@@ -62,6 +62,9 @@ pub fn apply(kernel: &dyn Kernel, journal: &mut Journal, change: &Change) -> any
     if !setting.is_same(&now, before) {
         bail!("{setting} has become {now} meanwhile, and was {before}: look again");
     }
+    // What could not be set again must not be changed.
+    setting.check(before)?;
+    setting.check(after)?;
     journal.note(change, Place::of(kernel))?;
     let Err(error) = set(kernel, setting, after) else { return Ok(()) };
     // What was not taken needs no way back; where there is a half, the way back is tried at once.

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use netsniff_console::unlinked;
 
 use super::Change;
 use crate::setting::Setting;
@@ -27,7 +28,7 @@ const ETHTOOL: [&str; 2] = ["usr/sbin/ethtool", "sbin/ethtool"];
 ///
 /// # Errors
 ///
-/// Where a setting needs a program that is not there.
+/// Where a setting needs a program that is not there, and where a value is none of its setting.
 pub fn files(root: &Path, changes: &[Change]) -> anyhow::Result<BTreeMap<&'static str, String>> {
     // The last value of each setting.
     let last: BTreeMap<&Setting, &str> =
@@ -39,9 +40,7 @@ pub fn files(root: &Path, changes: &[Change]) -> anyhow::Result<BTreeMap<&'stati
         let _ = writeln!(text, "{line}");
     };
     for (setting, value) in last {
-        if !setting.is_known() {
-            bail!("{setting} is no setting that netsniff changes");
-        }
+        setting.check(value)?;
         match setting {
             Setting::Sysctl { name } => put(SYSCTL, "", &format!("{name} = {value}")),
             Setting::Interface { interface, file } => {
@@ -97,7 +96,9 @@ pub fn write(root: &Path, changes: &[Change]) -> anyhow::Result<Vec<PathBuf>> {
         let path = root.join(path);
         let about = || format!("cannot write {}", path.display());
         fs::create_dir_all(path.parent().unwrap_or(root)).with_context(about)?;
-        fs::write(&path, text).with_context(about)?;
+        unlinked::replace(&path)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .with_context(about)?;
         written.push(path);
     }
     if files.contains_key(UNIT) {
@@ -112,6 +113,9 @@ pub fn write(root: &Path, changes: &[Change]) -> anyhow::Result<Vec<PathBuf>> {
 
 /// Whether a file may be written or removed: it is not there, or the doctor's.
 fn check(path: &Path) -> anyhow::Result<()> {
+    if path.is_symlink() {
+        bail!("{} is a symbolic link, none of netsniff doctor, and is left alone", path.display());
+    }
     match fs::read_to_string(path) {
         Ok(text) if !text.starts_with(MARK) => {
             bail!("{} is not of netsniff doctor, and is left alone", path.display())

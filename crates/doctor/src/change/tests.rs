@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
+use netsniff_testing::{Need, skip};
+
 use super::*;
 use crate::kernel::Recorded;
 
@@ -280,6 +282,77 @@ fn a_broken_journal_changes_nothing() {
     fs::write(folder.0.join("doctor.journal"), "{\"setting\":\n").unwrap();
     let said = format!("{:#}", Journal::open(&folder.0).unwrap_err());
     assert!(said.contains("doctor.journal:1") && said.contains("nothing was taken back"), "{said}");
+}
+
+#[test]
+fn a_line_that_would_write_more_is_refused() {
+    let folder = Folder::new("crafted");
+    let crafted = [
+        change(Setting::sysctl("net.core.rmem_max"), "1", "2\nkernel.core_pattern = |/tmp/x"),
+        change(Setting::of_interface("eth0", "threaded"), "0", "1\", RUN+=\"/tmp/x"),
+        change(Setting::sysctl("kernel.core_pattern"), "1", "2"),
+    ];
+    for crafted in crafted {
+        let line = serde_json::to_string(&crafted).unwrap();
+        fs::write(folder.0.join("doctor.journal"), format!("{line}\n")).unwrap();
+        let said = format!("{:#}", Journal::open(&folder.0).unwrap_err());
+        assert!(said.contains("doctor.journal:1: no change of a setting"), "{said}");
+        assert!(persist::files(&folder.0, &[crafted]).is_err());
+    }
+}
+
+#[test]
+fn no_link_is_followed() {
+    use std::os::unix::fs::symlink;
+    let folder = Folder::new("links");
+    let at = |name: &str| folder.0.join(name);
+    fs::write(at("victim"), "precious").unwrap();
+    for name in ["doctor.lock", "doctor.journal"] {
+        symlink(at("victim"), at(name)).unwrap();
+        let said = format!("{:#}", Journal::open(&folder.0).unwrap_err());
+        assert!(said.contains(name) && said.contains("symbolic link"), "{said}");
+        fs::remove_file(at(name)).unwrap();
+    }
+    symlink(at("victim"), at("doctor.new")).unwrap();
+    let mut journal = folder.journal();
+    apply(&kernel(), &mut journal, &backlog("1000", "4000")).unwrap();
+    fs::create_dir_all(at("etc/sysctl.d")).unwrap();
+    symlink(at("victim"), at("etc/sysctl.d/90-netsniff-doctor.conf")).unwrap();
+    let said = persist::write(&folder.0, &journal.changes()).unwrap_err().to_string();
+    assert!(said.contains("symbolic link"), "{said}");
+    assert_eq!(fs::read_to_string(at("victim")).unwrap(), "precious");
+}
+
+/// Needs root: an ordinary user relies on whatever it can read.
+#[test]
+fn root_keeps_no_journal_where_others_write() {
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+    let folder = Folder::new("trust");
+    if chown(&folder.0, Some(65_534), None).is_err() {
+        skip(Need::Root, "a folder of another user cannot be made");
+        return;
+    }
+    let refused = |words: &str| {
+        for state in [folder.0.clone(), folder.0.join("new")] {
+            let said = format!("{:#}", Journal::open(&state).unwrap_err());
+            assert!(said.contains(words) && said.contains("--state"), "{said}");
+            assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0, "{said}");
+        }
+    };
+    refused("belongs to the user with the number 65534. Say `chown root");
+    chown(&folder.0, Some(0), None).unwrap();
+    fs::set_permissions(&folder.0, fs::Permissions::from_mode(0o777)).unwrap();
+    refused("can be written by everybody. Say `chmod o-w");
+    fs::set_permissions(&folder.0, fs::Permissions::from_mode(0o755)).unwrap();
+    drop(folder.journal());
+    // What was put there before the folder was closed.
+    for name in ["doctor.lock", "doctor.journal"] {
+        fs::write(folder.0.join(name), "").unwrap();
+        chown(folder.0.join(name), Some(65_534), None).unwrap();
+        let said = format!("{:#}", Journal::open(&folder.0).unwrap_err());
+        assert!(said.contains(name) && said.contains("belongs to the user"), "{said}");
+        chown(folder.0.join(name), Some(0), None).unwrap();
+    }
 }
 
 #[test]

@@ -18,7 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("capture", &["packet"]),
     ("lab", &["packet", "pcapfile", "analysis", "traffic", "capture", "console", "doctor"]),
     ("console", &["packet"]),
-    ("doctor", &["packet", "capture"]),
+    ("doctor", &["packet", "capture", "console"]),
     ("output", &["packet", "pcapfile", "analysis", "console"]),
     ("pipeline", &["packet", "pcapfile", "analysis", "traffic", "capture", "console", "output"]),
     (
