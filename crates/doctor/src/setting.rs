@@ -5,7 +5,7 @@ use core::str::FromStr;
 use std::io;
 
 use anyhow::{Context as _, bail};
-use netsniff_capture::ethtool;
+use netsniff_capture::ethtool::{self, ChannelKind};
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::Kernel;
@@ -71,6 +71,9 @@ pub enum Setting {
     Queues {
         /// Name of the interface.
         interface: String,
+        /// Those that are counted and set.
+        #[serde(default)]
+        of: ChannelKind,
     },
     /// Something that an interface does by itself.
     Feature {
@@ -107,6 +110,13 @@ impl Setting {
         Self::Sysctl { name: name.to_owned() }
     }
 
+    /// The queues of an interface, of the kind that its driver lets change.
+    #[must_use]
+    pub fn queues(kernel: &dyn Kernel, interface: &str) -> Self {
+        let channels = ethtool::channels(kernel, interface).unwrap_or_default();
+        Self::Queues { interface: interface.to_owned(), of: channels.kind() }
+    }
+
     /// A file of an interface.
     #[must_use]
     pub fn of_interface(interface: &str, file: &str) -> Self {
@@ -122,7 +132,7 @@ impl Setting {
             Self::Irq { .. } | Self::Governor { .. } => true,
             Self::Ring { interface }
             | Self::Coalescing { interface }
-            | Self::Queues { interface } => is_interface(interface),
+            | Self::Queues { interface, .. } => is_interface(interface),
             Self::Feature { interface, name } => {
                 let is_fine = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
                 is_interface(interface) && !name.is_empty() && name.chars().all(is_fine)
@@ -177,8 +187,8 @@ impl Setting {
         let is_on = |is_on: bool| if is_on { "on" } else { "off" };
         match self {
             Self::Ring { interface } => Ok(ethtool::rings(kernel, interface)?.rx.to_string()),
-            Self::Queues { interface } => {
-                Ok(ethtool::channels(kernel, interface)?.receiving().to_string())
+            Self::Queues { interface, of } => {
+                Ok(ethtool::channels(kernel, interface)?.count(*of).to_string())
             }
             Self::Coalescing { interface } => {
                 let now = ethtool::coalescing(kernel, interface)?;
@@ -207,10 +217,10 @@ impl Setting {
         self.check(value)?;
         let taken = match self {
             Self::Ring { interface } => ethtool::set_rings(kernel, interface, number(value)?),
-            Self::Queues { interface } => {
+            Self::Queues { interface, of } => {
                 let now =
                     ethtool::channels(kernel, interface).with_context(|| self.refusal(value))?;
-                ethtool::set_channels(kernel, interface, now.with(number(value)?))
+                ethtool::set_channels(kernel, interface, now.with(*of, number(value)?))
             }
             Self::Coalescing { interface } => {
                 ethtool::set_coalescing(kernel, interface, coalescing(value)?)
@@ -235,7 +245,9 @@ impl Setting {
             Self::Sysctl { name } => format!("sysctl -w {name}='{value}'"),
             Self::Ring { interface } => format!("ethtool -G {interface} rx {value}"),
             Self::Coalescing { interface } => format!("ethtool -C {interface} {value}"),
-            Self::Queues { interface } => format!("ethtool -L {interface} combined {value}"),
+            Self::Queues { interface, of } => {
+                format!("ethtool -L {interface} {} {value}", of.name())
+            }
             Self::Feature { interface, name } => format!("ethtool -K {interface} {name} {value}"),
             _ => format!("echo '{value}' > {}", self.path().unwrap_or_default()),
         }
@@ -265,7 +277,7 @@ impl fmt::Display for Setting {
             Self::Governor { processor } => write!(f, "the governor of processor {processor}"),
             Self::Ring { interface } => write!(f, "the receive ring of {interface}"),
             Self::Coalescing { interface } => write!(f, "the coalescing of {interface}"),
-            Self::Queues { interface } => write!(f, "the queues of {interface}"),
+            Self::Queues { interface, .. } => write!(f, "the queues of {interface}"),
             Self::Feature { interface, name } => write!(f, "{name} of {interface}"),
         }
     }
@@ -382,7 +394,7 @@ mod tests {
             (Setting::Irq { number: 38 }, "0-3,8"),
             (Setting::Governor { processor: 0 }, "schedutil"),
             (Setting::Ring { interface: name() }, "4096"),
-            (Setting::Queues { interface: name() }, "4"),
+            (Setting::Queues { interface: name(), of: ChannelKind::Rx }, "4"),
             (Setting::Coalescing { interface: name() }, "adaptive-rx off rx-usecs 50 rx-frames 0"),
             (Setting::Feature { interface: name(), name: "rx-gro".into() }, "off"),
         ];
@@ -408,6 +420,7 @@ mod tests {
 
     #[test]
     fn commands_are_those_of_an_administrator() {
+        let queues = |of| Setting::Queues { interface: "eth0".into(), of };
         let said = [
             (
                 Setting::sysctl("net.core.netdev_budget"),
@@ -421,6 +434,8 @@ mod tests {
             ),
             (Setting::Irq { number: 38 }, "0-1", "echo '0-1' > /proc/irq/38/smp_affinity_list"),
             (Setting::Ring { interface: "eth0".into() }, "4096", "ethtool -G eth0 rx 4096"),
+            (queues(ChannelKind::Combined), "8", "ethtool -L eth0 combined 8"),
+            (queues(ChannelKind::Rx), "2", "ethtool -L eth0 rx 2"),
         ];
         for (setting, value, command) in said {
             assert_eq!(setting.command(value), command);

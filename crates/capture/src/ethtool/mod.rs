@@ -12,8 +12,8 @@ use std::io;
 pub use calls::Calls;
 pub use hash::{HashFields, ReceiveHash, hash_fields, receive_hash};
 pub use settings::{
-    Channels, Coalescing, Rings, channels, coalescing, rings, set_channels, set_coalescing,
-    set_rings,
+    ChannelKind, Channels, Coalescing, Rings, channels, coalescing, rings, set_channels,
+    set_coalescing, set_rings,
 };
 
 /// Who answers questions of <linux/ethtool.h>.

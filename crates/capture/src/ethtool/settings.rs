@@ -114,26 +114,70 @@ pub struct Channels {
     pub combined_max: u32,
 }
 
-impl Channels {
-    /// Queues that packets are received with.
+/// Which queues are counted, by the word of ethtool(8).
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ChannelKind {
+    /// Queues that receive and send.
+    #[default]
+    Combined,
+    /// Queues that receive alone.
+    Rx,
+}
+
+impl ChannelKind {
+    /// The word of ethtool(8).
     #[must_use]
-    pub const fn receiving(&self) -> u32 {
-        self.rx.saturating_add(self.combined)
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Combined => "combined",
+            Self::Rx => "rx",
+        }
+    }
+}
+
+impl Channels {
+    /// The kind whose number rules how many receive. A driver may have a few of the other kind beside it.
+    #[must_use]
+    pub const fn kind(&self) -> ChannelKind {
+        if self.combined_max > 0 { ChannelKind::Combined } else { ChannelKind::Rx }
+    }
+
+    /// Queues of a kind.
+    #[must_use]
+    pub const fn count(&self, kind: ChannelKind) -> u32 {
+        match kind {
+            ChannelKind::Combined => self.combined,
+            ChannelKind::Rx => self.rx,
+        }
     }
 
     /// The most that there can be of the kind that there is.
     #[must_use]
     pub const fn receiving_max(&self) -> u32 {
-        if self.combined_max > 0 { self.combined_max } else { self.rx_max }
+        match self.kind() {
+            ChannelKind::Combined => self.combined_max,
+            ChannelKind::Rx => self.rx_max,
+        }
     }
 
-    /// The same with so many queues of that kind.
+    /// The same with so many queues of a kind.
     #[must_use]
-    pub const fn with(self, count: u32) -> Self {
-        if self.combined_max > 0 {
-            Self { combined: count, ..self }
-        } else {
-            Self { rx: count, ..self }
+    pub const fn with(self, kind: ChannelKind, count: u32) -> Self {
+        match kind {
+            ChannelKind::Combined => Self { combined: count, ..self },
+            ChannelKind::Rx => Self { rx: count, ..self },
         }
     }
 }

@@ -39,7 +39,7 @@ impl Ethtool for Driver {
                 words[2..10].copy_from_slice(&[u32::MAX, 0, 1, u32::MAX, 1, 0, 1, 0]);
             }
             0x10 => words[1..].copy_from_slice(&[4096, 0, 0, 4096, 512, 0, 0, 512]),
-            0x3c => words[1..].copy_from_slice(&[0, 0, 1, 8, 0, 0, 1, 4]),
+            0x3c => words[1..].copy_from_slice(&[2, 0, 1, 8, 1, 0, 1, 4]),
             0x0e => (words[1], words[2], words[10]) = (50, 0, 1),
             0x46 if words.len() == 6 => (words[2], words[3]) = (4, 6),
             0x46 => {
@@ -65,7 +65,12 @@ fn what_a_driver_tells_is_read() {
     let rings = rings(&driver, "eth0").unwrap();
     assert_eq!((rings.rx, rings.rx_max, rings.tx, rings.tx_max), (512, 4096, 512, 4096));
     let channels = channels(&driver, "eth0").unwrap();
-    assert_eq!((channels.receiving(), channels.receiving_max()), (4, 8));
+    let kind = channels.kind();
+    assert_eq!((kind.name(), channels.count(kind), channels.receiving_max()), ("combined", 4, 8));
+    let alone = Channels { combined: 0, combined_max: 0, ..channels };
+    let kind = alone.kind();
+    assert_eq!((kind.name(), alone.count(kind), alone.receiving_max()), ("rx", 1, 2));
+    assert_eq!(alone.with(kind, 2), Channels { rx: 2, ..alone });
     let features = features(&driver, "eth0").unwrap();
     assert_eq!(features.len(), 33);
     assert!(features[0].is_on && features[0].is_fixed && !features[1].is_on);
@@ -85,14 +90,14 @@ fn only_what_is_changed_is_changed() {
     let driver = Driver::default();
     set_rings(&driver, "eth0", 4096).unwrap();
     let now = channels(&driver, "eth0").unwrap();
-    set_channels(&driver, "eth0", now.with(8)).unwrap();
+    set_channels(&driver, "eth0", now.with(now.kind(), 8)).unwrap();
     let now = coalescing(&driver, "eth0").unwrap();
     set_coalescing(&driver, "eth0", Coalescing { rx_usecs: 100, ..now }).unwrap();
     set_feature(&driver, "eth0", "feature-32", false).unwrap();
     assert!(set_feature(&driver, "eth0", "feature-33", false).is_err());
     let told = driver.told.borrow();
     assert_eq!(told[0], [0x11, 4096, 0, 0, 4096, 4096, 0, 0, 512]);
-    assert_eq!(told[1], [0x3d, 0, 0, 1, 8, 0, 0, 1, 8]);
+    assert_eq!(told[1], [0x3d, 2, 0, 1, 8, 1, 0, 1, 8]);
     assert_eq!((told[2][0], told[2][1], told[2][10]), (0x0f, 100, 1));
     assert_eq!(told[3], [SET_FEATURES, 2, 0, 0, 1, 0]);
 }

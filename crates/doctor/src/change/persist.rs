@@ -48,7 +48,7 @@ pub fn files(root: &Path, changes: &[Change]) -> anyhow::Result<BTreeMap<&'stati
             }
             Setting::Ring { interface }
             | Setting::Coalescing { interface }
-            | Setting::Queues { interface }
+            | Setting::Queues { interface, .. }
             | Setting::Feature { interface, .. } => {
                 let ethtool = ETHTOOL.iter().find(|at| root.join(at).exists());
                 let ethtool = ethtool

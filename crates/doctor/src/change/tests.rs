@@ -284,6 +284,81 @@ fn a_broken_journal_changes_nothing() {
     assert!(said.contains("doctor.journal:1") && said.contains("nothing was taken back"), "{said}");
 }
 
+/// A driver with queues: one that receives alone, and such as receive and send, of which there can be `most`.
+struct Queues {
+    rx: std::cell::Cell<u32>,
+    combined: std::cell::Cell<u32>,
+    most: u32,
+}
+
+impl netsniff_capture::ethtool::Ethtool for Queues {
+    fn ask(&self, _: &str, words: &mut [u32]) -> std::io::Result<()> {
+        match words[0] {
+            0x3c => {
+                (words[1], words[4]) = (4, self.most);
+                (words[5], words[8]) = (self.rx.get(), self.combined.get());
+            }
+            0x3d => {
+                self.rx.set(words[5]);
+                self.combined.set(words[8]);
+            }
+            _ => return Err(std::io::ErrorKind::Unsupported.into()),
+        }
+        Ok(())
+    }
+}
+
+impl Kernel for Queues {
+    fn read(&self, _: &str) -> std::io::Result<String> {
+        Err(std::io::ErrorKind::NotFound.into())
+    }
+
+    fn list(&self, _: &str) -> std::io::Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
+    fn target(&self, _: &str) -> std::io::Result<String> {
+        Err(std::io::ErrorKind::NotFound.into())
+    }
+
+    fn write(&self, _: &str, _: &str) -> std::io::Result<()> {
+        Err(std::io::ErrorKind::NotFound.into())
+    }
+
+    fn holders(&self, _: &[String]) -> Vec<(u32, Vec<String>)> {
+        Vec::new()
+    }
+
+    fn packet_sockets(&self) -> std::io::Result<Vec<netsniff_capture::host::PacketSocket>> {
+        Ok(Vec::new())
+    }
+}
+
+#[test]
+fn queues_are_set_as_they_are_counted() {
+    for (combined, most, before, command) in [
+        (4, 16, "4", "/usr/sbin/ethtool -L eth0 combined 8"),
+        (0, 0, "1", "/usr/sbin/ethtool -L eth0 rx 8"),
+    ] {
+        let folder = Folder::new(&format!("queues-{most}"));
+        let driver = Queues { rx: 1.into(), combined: combined.into(), most };
+        let setting = Setting::queues(&driver, "eth0");
+        let mut journal = folder.journal();
+        let change = change(setting.clone(), &setting.read(&driver).unwrap(), "8");
+        assert_eq!(change.before, before);
+        apply(&driver, &mut journal, &change).unwrap();
+        let now = if most > 0 { (1, 8) } else { (8, 0) };
+        assert_eq!((driver.rx.get(), driver.combined.get()), now);
+        fs::create_dir_all(folder.0.join("usr/sbin")).unwrap();
+        fs::write(folder.0.join("usr/sbin/ethtool"), "").unwrap();
+        let files = persist::files(&folder.0, &journal.changes()).unwrap();
+        assert!(files.values().any(|text| text.contains(command)), "{files:?}");
+        drop(journal);
+        assert_eq!(outcomes(&driver, &mut folder.journal()), [Reverted::Restored]);
+        assert_eq!((driver.rx.get(), driver.combined.get()), (1, combined));
+    }
+}
+
 #[test]
 fn a_line_that_would_write_more_is_refused() {
     let folder = Folder::new("crafted");

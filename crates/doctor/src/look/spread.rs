@@ -8,7 +8,7 @@ use crate::stage::{Loss, Stage, StageId};
 
 pub(super) fn queues(look: &Look<'_>) -> Stage {
     let mut stage = Stage::new(StageId::Queues);
-    let setting = Setting::Queues { interface: look.interface.to_owned() };
+    let setting = Setting::queues(look.kernel, look.interface);
     let channels = ethtool::channels(look.kernel, look.interface).ok();
     if let Some(knob) =
         stage.knob(look.kernel, setting, "queues that receive, each with a processor of its own")
