@@ -76,8 +76,9 @@ pub const fn is_kept(setting: &Setting) -> bool {
     !matches!(setting, Setting::Irq { .. })
 }
 
+/// The head of a rule. A name that was given by systemd-udevd first appears in the event `move`: `add` still has the kernel's.
 fn rule(interface: &str) -> String {
-    format!("ACTION==\"add\", SUBSYSTEM==\"net\", KERNEL==\"{interface}\"")
+    format!("ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"{interface}\"")
 }
 
 /// Writes the files of these changes below a root, and returns their paths. Files of changes that are no more go.

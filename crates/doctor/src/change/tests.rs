@@ -452,7 +452,7 @@ fn files_outlive_a_restart_and_go_again() {
             .ends_with("\nnet.core.netdev_max_backlog = 9000\n")
     );
     let rules = text("etc/udev/rules.d/90-netsniff-doctor.rules");
-    let rule = "ACTION==\"add\", SUBSYSTEM==\"net\", KERNEL==\"eth0\", ";
+    let rule = "ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"eth0\", ";
     assert!(rules.contains(&format!("{rule}ATTR{{queues/rx-0/rps_cpus}}=\"2\"\n")), "{rules}");
     assert!(
         rules.contains(&format!("{rule}RUN+=\"/usr/sbin/ethtool -G eth0 rx 4096\"\n")),
