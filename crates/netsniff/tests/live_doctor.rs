@@ -132,6 +132,8 @@ fn a_short_backlog_is_found_repaired_and_restored() {
     });
     let said = String::from_utf8_lossy(&applied.stdout).into_owned();
     assert!(said.contains("changed (8): sysctl -w net.core.netdev_max_backlog='"), "{said}");
+    let hint = format!("netsniff doctor --revert --state {} takes it back", state.0.display());
+    assert!(said.contains(&hint), "{said}");
     assert!(planted.now().parse::<u64>().unwrap() >= 4000, "{}", planted.now());
     let reverted = doctor(&bed, &[&["--revert"][..], &state.words()].concat());
     let said = String::from_utf8_lossy(&reverted.stdout).into_owned();

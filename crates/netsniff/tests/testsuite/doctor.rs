@@ -3,6 +3,7 @@
 
 use std::process::{Command, Output};
 
+use netsniff_testing::{Need, skip};
 use serde_json::Value;
 
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
@@ -89,6 +90,64 @@ fn a_page_has_all_stages_in_order() {
         buffers
             .contains("bufsize  524288, maxbufsize  1048576:  524288 bytes, full after  41.94 ms"),
         "{buffers}"
+    );
+}
+
+/// A directory with a journal of one change: the backlog, from 1 to what it is.
+struct State(std::path::PathBuf, String);
+
+impl State {
+    fn new(name: &str) -> Option<Self> {
+        let Ok(now) = std::fs::read_to_string("/proc/sys/net/core/netdev_max_backlog") else {
+            skip(Need::Kernel, "no backlog of the kernel can be read here");
+            return None;
+        };
+        let path =
+            std::env::temp_dir().join(format!("netsniff-state-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        let (setting, now) =
+            ("{\"kind\":\"sysctl\",\"name\":\"net.core.netdev_max_backlog\"}", now.trim());
+        let line = format!("{{\"setting\":{setting},\"before\":\"1\",\"after\":\"{now}\"}}\n");
+        std::fs::write(path.join("doctor.journal"), line).unwrap();
+        Some(Self(path, now.to_owned()))
+    }
+
+    /// What a run without a change prints.
+    fn dry(&self, arguments: &[&str]) -> String {
+        let state = ["--dry-run", "--state", self.0.to_str().unwrap()];
+        let out = doctor(&[arguments, &state].concat());
+        let errors = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(0), "{arguments:?}: {errors}");
+        let names = std::fs::read_dir(&self.0).unwrap();
+        let names: Vec<_> = names.map(|it| it.unwrap().file_name()).collect();
+        assert_eq!(names, ["doctor.journal"], "a dry run makes nothing");
+        String::from_utf8(out.stdout).unwrap()
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_dry_run_tells_all_that_would_be_done() {
+    let Some(state) = State::new("dry") else { return };
+    let kept = format!(
+        "would write /etc/sysctl.d/90-netsniff-doctor.conf:\n# Written by netsniff doctor --persist. `netsniff doctor --revert` \
+         removes it.\nnet.core.netdev_max_backlog = {}\n",
+        state.1
+    );
+    assert!(state.dry(&["--persist"]).contains(&kept), "{}", state.dry(&["--persist"]));
+    // The wire has no setting, so nothing is advised of it.
+    let apply = ["-i", "lo", "--time", "100ms", "--no-packets", "--apply", "--only", "wire"];
+    let said = state.dry(&[&apply[..], &["--persist"]].concat());
+    assert!(said.contains("nothing is advised") && said.contains(&kept), "{said}");
+    assert!(!state.dry(&apply).contains("would write"));
+    assert_eq!(
+        state.dry(&["--revert"]),
+        "would change: sysctl -w net.core.netdev_max_backlog='1'\n"
     );
 }
 
