@@ -11,18 +11,29 @@ pub struct ReceiveHash {
     pub key: Vec<u8>,
     /// The queue of each remainder of the hash.
     pub queues: Vec<u32>,
+    /// Which function it is, as `ETH_RSS_HASH_TOP` (1) for Toeplitz; 0 where the kernel does not tell.
+    pub function: u8,
+    /// What is done with the fields of a packet before, as `RXH_XFRM_SYM_XOR` (1); 0 for nothing.
+    pub transformation: u8,
 }
 
 impl ReceiveHash {
     /// Whether both directions of a connection have the same hash: the Toeplitz function does so where its key repeats every
-    /// two bytes (Woo and Park, 2012). `None` without a key.
+    /// two bytes (Woo and Park, 2012). `None` without a key, and where another function or a transformation of the fields
+    /// makes the key tell nothing.
     #[must_use]
     pub fn is_symmetric(&self) -> Option<bool> {
+        if (self.function, self.transformation) != (TOEPLITZ, 0) {
+            return None;
+        }
         let first = self.key.first_chunk::<2>()?;
         let is_repeated = |at: usize, byte: u8| byte == first[at % 2];
         Some(self.key.iter().enumerate().all(|(at, byte)| is_repeated(at, *byte)))
     }
 }
+
+/// `ETH_RSS_HASH_TOP` of <linux/ethtool.h>.
+const TOEPLITZ: u8 = 1;
 
 const GET_HASH: u32 = 0x46;
 const GET_FIELDS: u32 = 0x29;
@@ -48,7 +59,10 @@ pub fn receive_hash(of: &dyn Ethtool, interface: &str) -> io::Result<ReceiveHash
     of.ask(interface, &mut words)?;
     let (table, rest) = words[HEAD..].split_at(queues as usize);
     let bytes = rest.iter().flat_map(|word| word.to_ne_bytes());
-    Ok(ReceiveHash { queues: table.to_vec(), key: bytes.take(key as usize).collect() })
+    // A byte each for the function and the transformation.
+    let [function, transformation, ..] = words[4].to_ne_bytes();
+    let key = bytes.take(key as usize).collect();
+    Ok(ReceiveHash { queues: table.to_vec(), key, function, transformation })
 }
 
 /// What of a packet goes into the hash.

@@ -43,6 +43,7 @@ impl Ethtool for Driver {
             0x0e => (words[1], words[2], words[10]) = (50, 0, 1),
             0x46 if words.len() == 6 => (words[2], words[3]) = (4, 6),
             0x46 => {
+                words[4] = u32::from_ne_bytes([1, 0, 0, 0]);
                 words[6..10].copy_from_slice(&[0, 1, 0, 1]);
                 words[10] = u32::from_ne_bytes([0x6d, 0x5a, 0x6d, 0x5a]);
                 words[11] = u32::from_ne_bytes([0x6d, 0x5a, 9, 9]);
@@ -79,6 +80,11 @@ fn what_a_driver_tells_is_read() {
     assert_eq!((hash.queues.len(), hash.key.len(), hash.is_symmetric()), (4, 6, Some(true)));
     let other = ReceiveHash { key: vec![0x6d, 0x5a, 0x56, 0xda], ..hash };
     assert_eq!(other.is_symmetric(), Some(false));
+    // The XOR of all, CRC-32, what the kernel does not tell, and symmetric-xor before Toeplitz.
+    for (function, transformation) in [(2, 0), (4, 0), (0, 0), (1, 1)] {
+        let told = ReceiveHash { function, transformation, ..other.clone() }.is_symmetric();
+        assert_eq!(told, None, "{function} {transformation}");
+    }
     assert_eq!(ReceiveHash::default().is_symmetric(), None);
     let fields = [HashFields::TCP_IPV4, HashFields::UDP_IPV4]
         .map(|kind| hash_fields(&driver, "eth0", kind).unwrap().has_ports);
