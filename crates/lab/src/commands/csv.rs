@@ -51,8 +51,8 @@ pub(super) fn processors(runs: &[Run]) -> String {
 
 const PREDICTIONS: &str = "number,model,kind,bytes,rate,burst,keeps_gaps,ring,zip,delay_ns,settings,seconds,kernel,kernel_low,kernel_high,\
                            application,application_low,application_high,loss,loss_low,loss_high,lossless,lossless_low,\
-                           lossless_high,first_loss,survived,textbook,raw,raw_median,raw_p99,valid,faulty,came,came_least,came_most,error,\
-                           lossless_found,lossless_error,survived_found,survived_error,first_loss_came,first_loss_error\n";
+                           lossless_high,first_loss,first_loss_low,first_loss_high,survived,textbook,raw,raw_median,raw_p99,valid,faulty,came,came_least,came_most,error,\
+                           lossless_found,lossless_error,survived_found,survived_error,first_loss_came,first_loss_error,first_loss_within\n";
 
 /// Every prediction and what came of it, a line for each.
 pub(super) fn predictions(all: &[Scored<'_>]) -> String {
@@ -87,10 +87,17 @@ fn predicted(scored: &Scored<'_>) -> Vec<String> {
     let prediction = scored.prediction;
     let all = [prediction.kernel, prediction.application, prediction.total, prediction.lossless];
     let estimates = all.iter().flat_map(|Estimate { value, low, high }| [value, low, high]);
-    let more = [prediction.first_loss, prediction.survived, Some(scored.textbook())];
+    let [low, high] = prediction.first_loss_within.map_or([None; 2], |within| within.map(Some));
+    let first = [prediction.first_loss, low, high];
+    let more = [prediction.survived, Some(scored.textbook())];
     let raw = prediction.service;
     let raw = [raw.map(|raw| raw.mean), raw.map(|raw| raw.median), raw.map(|raw| raw.p99)];
-    estimates.map(f64::to_string).chain(more.map(known)).chain(raw.map(known)).collect()
+    estimates
+        .map(f64::to_string)
+        .chain(first.map(known))
+        .chain(more.map(known))
+        .chain(raw.map(known))
+        .collect()
 }
 
 /// What came; the error is what was predicted less that.
@@ -110,6 +117,7 @@ fn came(scored: &Scored<'_>) -> Vec<String> {
         known(scored.burst_error()),
         known(scored.first_loss()),
         known(scored.first_loss_error()),
+        known(scored.first_loss_is_within()),
     ]
 }
 
@@ -333,6 +341,7 @@ mod tests {
             application: estimate(0.25),
             total: estimate(0.5),
             first_loss: Some(0.75),
+            first_loss_within: Some([0.5, 1.25]),
             lossless: estimate(100e3),
             survived: Some(6000.0),
         };
@@ -356,14 +365,14 @@ mod tests {
         assert_eq!(
             line,
             "7,2,near the knee,512,200000,32,false,1048576,,25000,depth=tcp,2,0.125,0.0625,0.25,0.25,0.125,0.5,0.5,0.25,1,\
-             100000,50000,200000,0.75,6000,0.5,5000,5000,7000,2,1,0.375,0.25,0.5,0.125,,,8000,-0.25,1,-0.25"
+             100000,50000,200000,0.75,0.5,1.25,6000,0.5,5000,5000,7000,2,1,0.375,0.25,0.5,0.125,,,8000,-0.25,1,-0.25,true"
         );
         assert_eq!(names.split(',').count(), line.split(',').count());
         scored.losses.clear();
         scored.pace = None;
         let line = &lines(&scored)[1];
         assert!(
-            line.starts_with("7,2,asked,") && line.ends_with(",0,1,,,,,,,8000,-0.25,,"),
+            line.starts_with("7,2,asked,") && line.ends_with(",0,1,,,,,,,8000,-0.25,,,true"),
             "{line}"
         );
         let kept = Question { keeps_gaps: true, ..question.clone() };

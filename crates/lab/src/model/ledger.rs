@@ -141,6 +141,16 @@ impl Scored<'_> {
         median(self.first_losses.iter().map(nearest).collect()).filter(|_| is_usual)
     }
 
+    /// Whether the first loss lies in the interval that was predicted, in at least half of the runs that tell; `None` where
+    /// none was predicted, or no run tells.
+    #[must_use]
+    pub fn first_loss_is_within(&self) -> Option<bool> {
+        let [low, high] = self.prediction.first_loss_within?;
+        let runs = &self.first_losses;
+        let within = runs.iter().filter(|[since, until]| *since <= high && *until >= low).count();
+        (!runs.is_empty()).then_some(within * 2 >= runs.len())
+    }
+
     /// By what part the first loss was predicted too late, or too early where that is negative; `None` where it was not
     /// predicted, or did not come.
     #[must_use]
@@ -335,6 +345,7 @@ mod tests {
             application: estimate(total),
             total: estimate(total),
             first_loss: None,
+            first_loss_within: None,
             lossless: estimate(1e5),
             survived: Some(12_000.0),
         };
@@ -422,6 +433,7 @@ mod tests {
             let mut entry = prediction(number, 200e3, 0.5);
             if let LedgerEntry::Prediction { prediction, .. } = &mut entry {
                 prediction.first_loss = first_loss;
+                prediction.first_loss_within = first_loss.map(|at| [at - 0.1, at + 0.1]);
             }
             entry
         };
@@ -469,6 +481,9 @@ mod tests {
         );
         assert_eq!(errors[1..4], [None; 3]);
         assert!(near(errors[5], 0.0), "{errors:?}");
+        // One of two runs that tell is, 0.75 is too early by 0.05 s, and the others tell nothing or were not predicted.
+        let within: Vec<_> = all.iter().map(Scored::first_loss_is_within).collect();
+        assert_eq!(within, [Some(false), Some(true), None, None, Some(false), Some(true)]);
         let (error, number) = first_losses(&all).unwrap();
         assert!((error - (1.0 - 0.75 / 0.9)).abs() < 1e-9 && number == 3, "{error} of {number}");
     }

@@ -86,6 +86,10 @@ pub struct Prediction {
     pub total: Estimate,
     /// When the first frame is lost, in seconds: the median where at least half of all runs of the model lose any.
     pub first_loss: Option<f64>,
+    /// Between which seconds 9 of 10 runs of the model lose the first frame, of those that lose any; `None` where
+    /// `first_loss` is, and in predictions of earlier versions.
+    #[serde(default)]
+    pub first_loss_within: Option<[f64; 2]>,
     /// The highest rate without loss for frames, buffer and application of the question, in frames a second: nothing is lost
     /// at it and below; at most what the sender sends at full speed.
     pub lossless: Estimate,
@@ -121,9 +125,9 @@ impl Model {
         let outcomes: Vec<_> = self.draws(question, costs, &self.stalls).collect();
         let share =
             |of: fn(&SimulationOutcome) -> f64| Estimate::of(outcomes.iter().map(of).collect());
-        let mut first: Vec<_> = outcomes.iter().filter_map(|outcome| outcome.first_loss).collect();
-        first.sort_by(f64::total_cmp);
-        let is_usual = first.len() * 2 >= outcomes.len();
+        let first: Vec<_> = outcomes.iter().filter_map(|outcome| outcome.first_loss).collect();
+        let is_usual = !first.is_empty() && first.len() * 2 >= outcomes.len();
+        let first = is_usual.then(|| Estimate::of(first.iter().map(|at| at / 1e9).collect()));
         Some(Prediction {
             raw: raw.unwrap_or_default().mean,
             service: raw,
@@ -133,7 +137,8 @@ impl Model {
                 outcome.lost_ring / (outcome.frames - outcome.lost_backlog).max(1.0)
             }),
             total: share(SimulationOutcome::loss),
-            first_loss: first.get(first.len() / 2).filter(|_| is_usual).map(|at| at / 1e9),
+            first_loss: first.map(|first| first.value),
+            first_loss_within: first.map(|first| [first.low, first.high]),
             lossless: self.lossless(question, costs),
             survived: self.survived(question, costs),
         })
@@ -391,9 +396,12 @@ mod tests {
         assert_eq!(above.kernel.value, 0.0);
         // It is full once (200 - 75) k/s have filled it.
         near(above.first_loss.unwrap(), 7.0 * 1771.0 / 125e3, 0.03);
+        let [low, high] = above.first_loss_within.unwrap();
+        assert!(low < above.first_loss.unwrap() && above.first_loss.unwrap() < high, "{above:?}");
         near(above.lossless.value, 100e3, 4e3);
         let below = model.predict(&question(90e3), Some(Raw::even(1000.0))).unwrap();
         assert_eq!((below.total.value, below.first_loss), (0.0, None));
+        assert_eq!(below.first_loss_within, None);
         near(
             model.rate_of_loss(&question(0.0), Some(Raw::even(1000.0)), expected, 500e3).unwrap(),
             200e3,

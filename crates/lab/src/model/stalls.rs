@@ -23,6 +23,12 @@ impl Stalls {
         let between = self.watched.saturating_sub(self.lengths.iter().sum());
         self.lengths.len() as f64 / between.max(1) as f64
     }
+
+    /// The share of the time that was watched in which the machine stood still.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        self.lengths.iter().sum::<u64>() as f64 / self.watched.max(1) as f64
+    }
 }
 
 /// Watches a processor for so long.
@@ -58,7 +64,7 @@ mod tests {
         assert!(stalls.lengths.iter().all(|&length| length >= 100_000));
         assert!(stalls.lengths.iter().sum::<u64>() <= stalls.watched);
         let known = Stalls { watched: 1_000_000, lengths: vec![200_000, 300_000] };
-        assert_eq!(known.rate(), 4e-6);
+        assert_eq!((known.rate(), known.share()), (4e-6, 0.5));
         assert!(watch(100_000, Duration::from_millis(1)).is_err());
     }
 }

@@ -12,7 +12,7 @@ use super::super::journal::Journal;
 use super::super::question::{fits, unknown};
 use super::{AROUND, PredictArgs, burst, last_model, limit};
 use crate::model::Model;
-use crate::model::calibrate::{MOST, RAW, Subject, calibrate, raw_of};
+use crate::model::calibrate::{MOST, RAW, Subject, calibrate, check, raw_of};
 use crate::model::ledger::{LedgerEntry, Scored, models, scored};
 use crate::model::plan::{Held, Pace, held};
 use crate::model::predict::Question;
@@ -214,6 +214,8 @@ impl Lab<'_> {
                 }),
                 "the model of the ledger is of other traffic; --calibrate makes a new one"
             );
+            // Earlier versions have written down what they should have refused.
+            check(&model)?;
             let traffic = model.traffic.as_ref().map(Traffic::again).transpose()?;
             return Ok(Model { traffic, ..model });
         }

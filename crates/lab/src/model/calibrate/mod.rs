@@ -1,6 +1,7 @@
 //! The runs that costs come from: a minute at most, whatever is repeated.
 
 mod runs;
+mod void;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail, ensure};
 
 use self::runs::{Observed, Runs};
+pub use self::void::check;
 use super::fit::Fit;
 use super::raw::{self, Raw};
 use super::simulate::Clock;
@@ -199,8 +201,8 @@ impl Host for OnBed<'_> {
 ///
 /// # Errors
 ///
-/// Where a run fails, where it was ended, where there was not time for enough, and where no run lost anything: then the
-/// sender is the limit.
+/// Where a run fails, where it was ended, where there was not time for enough, where no run lost anything (then the sender is
+/// the limit), and where the calibration is void: too few of its runs prove something, or no costs explain them.
 pub fn calibrate(
     bed: &Testbed,
     netsniff: &Path,
@@ -216,7 +218,8 @@ pub fn calibrate(
 fn calibrate_on(host: &mut dyn Host, subject: Subject<'_>, backlog: u64) -> anyhow::Result<Model> {
     let Subject { tool, layout, variants, traffic } = subject;
     let stalls = host.stalls()?;
-    let still = stalls.lengths.iter().sum::<u64>() as f64 / stalls.watched.max(1) as f64;
+    void::check_stalls(&stalls)?;
+    let still = stalls.share();
     let said =
         format!("stalls: {:.2} % of the time, {} of them", still * 100.0, stalls.lengths.len());
     host.progress(&said);
@@ -227,7 +230,9 @@ fn calibrate_on(host: &mut dyn Host, subject: Subject<'_>, backlog: u64) -> anyh
     }
     let mut runs = Runs::new(host, &subject, 1.0 - still);
     let gaps = runs.gaps()?;
-    let Observed { observations, left_out } = runs.observe_all(&kinds(tool, variants), &gaps)?;
+    let Observed { observations, void, left_out } =
+        runs.observe_all(&kinds(tool, variants), &gaps)?;
+    void::check_points(&observations, &void)?;
     if left_out > 0 {
         let said = format!("{left_out} runs are left out, since {} s are over", MOST.as_secs());
         runs.host.progress(&said);
@@ -251,7 +256,7 @@ fn calibrate_on(host: &mut dyn Host, subject: Subject<'_>, backlog: u64) -> anyh
             top.collect::<Vec<_>>().join(", ")
         );
     };
-    Ok(Model {
+    let model = Model {
         tool: tool.name.clone(),
         layout: layout.clone(),
         traffic: traffic.cloned(),
@@ -266,7 +271,9 @@ fn calibrate_on(host: &mut dyn Host, subject: Subject<'_>, backlog: u64) -> anyh
         observations,
         left_out,
         seconds: host.elapsed().as_secs_f64(),
-    })
+    };
+    check(&model)?;
+    Ok(model)
 }
 
 /// Of each work and size the look in the middle, since machines are faster and slower from second to second.

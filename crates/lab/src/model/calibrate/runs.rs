@@ -9,13 +9,14 @@ use super::super::fit::Observation;
 use super::super::raw::Raw;
 use super::super::simulate::{Clock, Queues};
 use super::super::traffic::Traffic;
+use super::void::VoidPoint;
 use super::{
     AROUND, GUESSED, Host, Kind, LEAST_LOSS, LOWERED, MOST, MOST_LOSS, OVER, RAISED, RAW,
     RAW_LEAST, REACHED, RING, SENT, SIZES, Subject, TRIED, settings,
 };
 use crate::load::Load;
 use crate::tools::{Setting, Tool};
-use crate::trial::Trial;
+use crate::trial::{Trial, reasons};
 use crate::work::Cost;
 
 /// Runs that are made, and what they told so far.
@@ -35,6 +36,8 @@ pub(super) struct Runs<'a> {
 
 pub(super) struct Observed {
     pub(super) observations: Vec<Observation>,
+    /// Points of which no run proves something.
+    pub(super) void: Vec<VoidPoint>,
     /// Runs for which there was no time.
     pub(super) left_out: u32,
 }
@@ -44,6 +47,8 @@ enum Seen {
     Costs(Observation),
     /// The sender cannot send too much.
     Nothing,
+    /// What was wrong with the last run.
+    Void(VoidPoint),
     NoTime,
 }
 
@@ -118,13 +123,17 @@ impl<'a> Runs<'a> {
         kinds: &[Kind],
         gaps: &[(u32, f64)],
     ) -> anyhow::Result<Observed> {
-        let mut observed = Observed { observations: Vec::new(), left_out: 0 };
+        let mut observed = Observed { observations: Vec::new(), void: Vec::new(), left_out: 0 };
         for over in OVER {
             for (size, gap) in gaps {
                 for kind in kinds {
                     match self.observe((*size, kind), over, 1e9 / gap)? {
                         Seen::Costs(observation) => observed.observations.push(observation),
                         Seen::Nothing => {}
+                        Seen::Void(point) => {
+                            self.host.progress(&point.words());
+                            observed.void.push(point);
+                        }
                         Seen::NoTime => observed.left_out += 1,
                     }
                 }
@@ -170,10 +179,15 @@ impl<'a> Runs<'a> {
         self.look(before, size, kind);
         let of = (size, kind.clone());
         let first = self.first(&of, before, over);
-        let mut rate = first;
+        let (mut rate, mut void) = (first, None);
+        let fail = |asked: f64, why| {
+            let settings = variant.clone();
+            Some(VoidPoint { settings, size, rate: asked, burst, why })
+        };
         for _ in 0..TRIED {
             let load = self.load(size).with(&[together(burst)]);
-            let load = Load { rate: Some(rate.min(top * REACHED)), ..load };
+            let asked = rate.min(top * REACHED);
+            let load = Load { rate: Some(asked), ..load };
             let Some((trial, after)) = self.run(&tool, &load, cost)? else {
                 return Ok(Seen::NoTime);
             };
@@ -190,11 +204,16 @@ impl<'a> Runs<'a> {
                 tool.name
             );
             if !trial.is_true_at_reached() {
+                void = fail(asked, reasons(&trial.faults, trial.failure.as_deref()));
                 continue;
             }
-            if trial.loss().is_some_and(|loss| loss > MOST_LOSS) {
+            if let Some(loss) = trial.loss().filter(|loss| *loss > MOST_LOSS) {
                 // What was sent was at most what the sender can do.
-                rate = rate.min(top * REACHED) * LOWERED;
+                rate = asked * LOWERED;
+                void = fail(
+                    asked,
+                    format!("{:.1} % were lost, so nearly none was kept", loss * 100.0),
+                );
                 continue;
             }
             if let Some((arrived, served)) = served(&trial, size) {
@@ -208,8 +227,9 @@ impl<'a> Runs<'a> {
                 return Ok(Seen::Nothing);
             }
             rate *= RAISED;
+            void = None;
         }
-        Ok(Seen::Nothing)
+        Ok(void.map_or(Seen::Nothing, Seen::Void))
     }
 }
 

@@ -9,6 +9,12 @@ struct Planted {
     around: Duration,
     /// How many of the first tries of a load are disturbed.
     disturbed: u32,
+    /// The smallest frames of which they are.
+    from_size: u32,
+    /// By what share runs cost more than the fit says, or less.
+    noise: f64,
+    /// Nanoseconds that the machine stands still, of 100.
+    still: u64,
     now: Duration,
     tries: u32,
     looks: u32,
@@ -31,6 +37,9 @@ fn planted(around: u64) -> Planted {
         fit: FIT,
         around: Duration::from_millis(around),
         disturbed: 0,
+        from_size: 0,
+        noise: 0.0,
+        still: 0,
         now: Duration::ZERO,
         tries: 0,
         looks: 0,
@@ -50,7 +59,7 @@ impl Host for Planted {
 
     fn stalls(&mut self) -> anyhow::Result<Stalls> {
         self.now += WATCHED;
-        Ok(Stalls { watched: 1, lengths: Vec::new() })
+        Ok(Stalls { watched: 100, lengths: vec![self.still] })
     }
 
     fn wakes(&mut self) -> anyhow::Result<Wakes> {
@@ -82,7 +91,9 @@ impl Host for Planted {
         let is_flat = words.iter().any(|word| word == "flows");
         let [each, byte] = self.fit.kept;
         let kept = if is_flat { [each / 2.0, byte / 2.0] } else { [each, byte] };
-        let served = Fit { kept, ..self.fit }.costs(load.size, raw, 0.0).served(rate, burst);
+        let by = if self.looks % 5 < 2 { 1.0 + self.noise } else { 1.0 - self.noise };
+        let costs = Fit { kept, ..self.fit }.costs(load.size, raw, 0.0).times(by);
+        let served = costs.served(rate, burst);
         let sent = rate * load.time.as_secs_f64();
         let room = Queues::new(RING, 0, Clock::Steady).frames(load.size);
         let captured = (served * load.time.as_secs_f64() + room).min(sent) as u64;
@@ -93,7 +104,8 @@ impl Host for Planted {
             ..Trial::default()
         };
         trial.counted.captured = Some(captured);
-        if self.tries <= self.disturbed && load.rate.is_some() {
+        let is_its = load.rate.is_some() && load.size >= self.from_size;
+        if self.tries <= self.disturbed && is_its {
             trial.faults.push(trial::Fault::Wire);
         }
         Ok(trial)
@@ -175,6 +187,31 @@ fn too_little_is_no_model() {
     let free = Fit { kept: [1.0, 0.0], frame: [1.0, 0.0], wake: 0.0, ..FIT };
     let said = of(&mut Planted { fit: free, ..planted(500) }, "count").unwrap_err().to_string();
     assert!(said.contains("loses nothing that the sender can send"), "{said}");
+}
+
+#[test]
+fn a_void_calibration_is_refused_with_its_run() {
+    let refused = |mut host: Planted| of(&mut host, "work").unwrap_err().to_string();
+    let what = "together: frames were lost on the way, or others came (";
+    // No run proves anything, or none of those of one size.
+    let all = refused(Planted { disturbed: 9, ..planted(50) });
+    assert!(all.starts_with("the calibration is void: the run of 64 bytes at "), "{all}");
+    assert!(all.contains(what) && all.contains("(0 runs tell something, "), "{all}");
+    assert!(all.ends_with("and calibrate again"), "{all}");
+    let long = refused(Planted { disturbed: 9, from_size: 1518, ..planted(50) });
+    assert!(long.starts_with("the calibration is void: the run of 1518 bytes at "), "{long}");
+    assert!(long.contains(what), "{long}");
+    // Its own runs contradict the costs.
+    let noisy = refused(Planted { noise: 0.8, ..planted(400) });
+    assert!(
+        noisy.contains("by its costs a frame that is kept takes ")
+            && noisy.contains("ns for one by itself; end what else"),
+        "{noisy}"
+    );
+    let still = refused(Planted { still: 60, ..planted(400) });
+    assert!(still.contains("stood still for 60 % of the time that it was watched"), "{still}");
+    // What is disturbed a little is a model.
+    assert!(of(&mut Planted { noise: 0.1, still: 10, ..planted(400) }, "work").is_ok());
 }
 
 #[test]
