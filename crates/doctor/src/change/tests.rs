@@ -246,6 +246,10 @@ impl Kernel for Stubborn<'_> {
     fn packet_sockets(&self) -> std::io::Result<Vec<netsniff_capture::host::PacketSocket>> {
         self.inner.packet_sockets()
     }
+
+    fn qdiscs(&self) -> std::io::Result<Vec<netsniff_capture::host::Qdisc>> {
+        self.inner.qdiscs()
+    }
 }
 
 #[test]
@@ -330,6 +334,10 @@ impl Kernel for Queues {
     }
 
     fn packet_sockets(&self) -> std::io::Result<Vec<netsniff_capture::host::PacketSocket>> {
+        Ok(Vec::new())
+    }
+
+    fn qdiscs(&self) -> std::io::Result<Vec<netsniff_capture::host::Qdisc>> {
         Ok(Vec::new())
     }
 }
