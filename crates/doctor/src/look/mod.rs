@@ -36,7 +36,8 @@ pub struct Look<'a> {
 
 impl Look<'_> {
     /// A file of the interface in sysfs.
-    pub(crate) fn file(&self, name: &str) -> String {
+    #[must_use]
+    pub fn file(&self, name: &str) -> String {
         format!("/sys/class/net/{}/{name}", self.interface)
     }
 

@@ -1,7 +1,9 @@
 //! Testbeds and tools with changes, and THE list of what is tried.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use netsniff_doctor::change::{self, Change, journal::Journal};
@@ -18,6 +20,9 @@ use crate::trial::{Trial, attempt};
 
 /// How often a run is repeated that proves nothing.
 const REPEATS: usize = 3;
+
+/// How often it is looked whether frames come.
+const STEP: Duration = Duration::from_millis(50);
 
 /// The share of the rate that a sender may come to.
 const NEAR: f64 = 0.95;
@@ -129,17 +134,25 @@ impl Beds<'_> {
     pub fn advised(&mut self, rate: f64) -> anyhow::Result<Vec<Change>> {
         let Some(wire) = self.layout.wire.clone() else { return Ok(Vec::new()) };
         let time = self.load.time;
-        let watched = thread::spawn(move || -> anyhow::Result<Diagnosis> {
-            let kernel = Here::open()?;
-            let look = Look { kernel: &kernel, interface: &wire.interface };
-            let watched = watch(&look, time, Depth::Counters, &|| false, &mut |_| {});
-            let watched = watched.with_context(|| {
-                format!("there is no interface {} in /sys/class/net", wire.interface)
-            })?;
-            Ok(Diagnosis::of(&wire.interface, look.megabits(), watched))
-        });
-        self.loss(rate, &[])?;
-        let diagnosis = watched.join().map_err(|_| anyhow::anyhow!("a thread panicked"))??;
+        let is_over = AtomicBool::new(false);
+        let diagnosis = thread::scope(|scope| -> anyhow::Result<Diagnosis> {
+            let watched = scope.spawn(|| -> anyhow::Result<Diagnosis> {
+                let kernel = Here::open()?;
+                let look = Look { kernel: &kernel, interface: &wire.interface };
+                let is_over = || is_over.load(Ordering::Relaxed);
+                until_frames_come(&look, rate, &is_over);
+                let watched = watch(&look, time, Depth::Counters, &is_over, &mut |_| {});
+                let watched = watched.with_context(|| {
+                    format!("there is no interface {} in /sys/class/net", wire.interface)
+                })?;
+                Ok(Diagnosis::of(&wire.interface, look.megabits(), watched))
+            });
+            let ran = self.loss(rate, &[]);
+            is_over.store(true, Ordering::Relaxed);
+            let watched = watched.join().map_err(|_| anyhow::anyhow!("a thread panicked"))?;
+            ran?;
+            watched
+        })?;
         Ok(change::advised(&diagnosis, &[]))
     }
 
@@ -188,9 +201,28 @@ impl Bench for Beds<'_> {
         };
         if let Some(journal) = &mut self.journal {
             // Whatever came of the run.
-            change::revert(&Here::open()?, journal, false)?;
+            let reverted = change::revert(&Here::open()?, journal, false)?;
+            // What is still there would be measured with all that follows.
+            if let Some((change, outcome)) = reverted.iter().find(|(_, outcome)| outcome.is_left())
+            {
+                anyhow::bail!("{} could not be taken back: {outcome:?}", change.setting);
+            }
         }
         result
+    }
+}
+
+/// Waits until an interface gets at least half of so many frames a second. A testbed and a tool come first.
+fn until_frames_come(look: &Look<'_>, rate: f64, is_over: &dyn Fn() -> bool) {
+    let received = || look.kernel.number(&look.file("statistics/rx_packets"));
+    let enough = rate * STEP.as_secs_f64() / 2.0;
+    while !is_over() {
+        let Some(before) = received() else { return };
+        thread::sleep(STEP);
+        let came = received().map_or(0, |now| now.saturating_sub(before));
+        if came as f64 >= enough {
+            return;
+        }
     }
 }
 
