@@ -53,12 +53,12 @@ mod linux {
     const STICKY: u32 = 0o1000;
 
     pub(super) fn check(path: &Path, facts: &Metadata) -> Result<(), Distrusted> {
-        judged(path, facts)?;
+        judged(path, facts, true)?;
         // Who can write a folder can put another file there.
         let real = path.canonicalize().map_err(|error| unseen(path, &error))?;
         for folder in real.ancestors().skip(1) {
             let facts = fs::metadata(folder).map_err(|error| unseen(folder, &error))?;
-            judged(folder, &facts)?;
+            judged(folder, &facts, false)?;
         }
         Ok(())
     }
@@ -67,10 +67,14 @@ mod linux {
         Distrusted(format!("cannot look at {}: {error}", path.display()))
     }
 
-    fn judged(path: &Path, facts: &Metadata) -> Result<(), Distrusted> {
+    fn judged(path: &Path, facts: &Metadata, is_itself: bool) -> Result<(), Distrusted> {
         let path = path.display();
         match writer((facts.uid(), facts.gid()), facts.mode(), facts.is_dir()) {
             None => Ok(()),
+            // The folder of a user, such as a home, stays the user's.
+            Some((why, _)) if !is_itself && facts.uid() != ROOT => {
+                Err(Distrusted(format!("{path} {why}. Choose a place that is root's alone")))
+            }
             Some((why, cure)) => Err(Distrusted(format!("{path} {why}. Say `{cure} {path}`"))),
         }
     }

@@ -1,6 +1,7 @@
 //! The configuration file as a user meets it: what it sets, what stands above it, and what is wrong in it.
 
 use std::fs;
+use std::path::Path;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -258,6 +259,15 @@ fn root_reads_no_file_that_others_can_write() {
     allow(".", 0o755);
     nix::unistd::chown(file.as_str(), Some(nix::unistd::Uid::from_raw(65_534)), None).unwrap();
     refused("belongs to the user with the number 65534. Say `chown root");
+    // The folder of a user is left to the user.
+    let own = |of: &Path, user| {
+        nix::unistd::chown(of, Some(nix::unistd::Uid::from_raw(user)), None).unwrap();
+    };
+    own(Path::new(&file), 0);
+    own(&here.0, 65_534);
+    refused(
+        "belongs to the user with the number 65534. Choose a place that is root's alone, or --no-config",
+    );
 }
 
 #[test]
