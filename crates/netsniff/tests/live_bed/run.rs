@@ -200,10 +200,23 @@ impl Run {
         assert!(status.unwrap().success());
     }
 
-    /// Stops the process, as a machine under load does.
+    /// Stops the process, as a machine under load does. Its threads stop one by one, each once it has a processor.
     pub(crate) fn pause(&self) {
         thread::sleep(Duration::from_millis(200));
         self.signal("STOP");
+        let end = Instant::now() + Duration::from_secs(5);
+        while !self.is_stopped() {
+            assert!(Instant::now() < end, "it does not stop");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Whether all of its threads are: the state stands behind the name in brackets (proc(5)).
+    fn is_stopped(&self) -> bool {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
+        let stats = threads.flatten().map(|of| fs::read_to_string(of.path().join("stat")));
+        let is_stopped = |stat: String| stat.rsplit(')').next().unwrap().trim().starts_with('T');
+        stats.flatten().all(is_stopped)
     }
 
     pub(crate) fn resume(&self) {
