@@ -1,6 +1,6 @@
 //! Processors and memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -83,8 +83,8 @@ fn folder(number: u32) -> String {
     format!("/sys/devices/system/cpu/cpu{number}")
 }
 
-/// Numbers of a list, as `0-2,7`; what makes no sense in it is left out.
-fn numbers_of(list: &str) -> Vec<u32> {
+/// Numbers of a list, as `0-2,7`, each once; what makes no sense in it is left out.
+fn numbers_of(list: &str) -> BTreeSet<u32> {
     /// More processors no kernel has (`CONFIG_NR_CPUS`).
     const MOST: u32 = 8192;
     let range = |part: &str| {
@@ -194,7 +194,8 @@ mod tests {
 
     #[test]
     fn threads_of_a_core_are_siblings() {
-        assert_eq!(numbers_of("0-2,7\n"), [0, 1, 2, 7]);
+        assert_eq!(numbers_of("0-2,7,0-1\n"), BTreeSet::from([0, 1, 2, 7]));
+        assert!(numbers_of(&"0-4294967295,".repeat(1000)).len() < 10_000);
         assert!(numbers_of("x,3-,5-4").is_empty());
         let list = |number: u32| format!("{}/topology/thread_siblings_list", folder(number));
         let (first, second, third) = (list(0), list(1), list(2));

@@ -118,7 +118,7 @@ fn disciplines(look: &Look<'_>, stage: &mut Stage) {
     let mut kinds: BTreeMap<String, Option<u64>> = BTreeMap::new();
     for Qdisc { kind, dropped, .. } in own {
         let sum = kinds.entry(kind).or_insert(Some(0));
-        *sum = sum.zip(dropped).map(|(sum, dropped)| sum + dropped);
+        *sum = sum.zip(dropped).map(|(sum, dropped)| sum.saturating_add(dropped));
     }
     if kinds.is_empty() {
         return;
