@@ -7,6 +7,7 @@
 //! | `again` | what came again, and how soon it can have been sent |
 //! | [`gap`] | one loss |
 //! | `hole` | what is missing until it is known why |
+//! | `reports` | what receivers say to have come twice |
 //! | `second_copies` | what came twice |
 //! | [`surplus`] | what there is no room for |
 //! | `unsent` | what was never sent |
@@ -16,6 +17,7 @@
 mod again;
 pub mod gap;
 mod hole;
+mod reports;
 mod second_copies;
 pub mod stream;
 pub mod surplus;
@@ -29,7 +31,7 @@ use netsniff_packet::decode::TcpFlags;
 use super::observed::{Observed, elapsed};
 use super::sequence::delta;
 use hole::{Coming, Evidence};
-use second_copies::Report;
+use reports::Report;
 use stream::StreamLosses;
 
 /// Blocks that fit a segment with time stamps (RFC 2018, 3): where there are so many, the receiver

@@ -13,26 +13,6 @@ use crate::log::gaps::{Cause, Ended, Missing};
 /// How late packets are that another way, a queue or a radio delays, as Wireshark has it; nanoseconds.
 pub(super) const REORDER: u64 = 3_000_000;
 
-/// What a receiver says to have come to it twice (RFC 2883).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Report {
-    pub(super) low: i64,
-    pub(super) high: i64,
-    pub(super) at: Timestamp,
-    /// What the segment acknowledges that says so, and its time stamps.
-    pub(super) acknowledged: i64,
-    pub(super) stamps: Option<(u32, u32)>,
-    /// The low 16 bits of the IP identification of its packet; 0 where there is none.
-    pub(super) identification: u16,
-}
-
-impl Report {
-    /// Whether another one may be a double of it: it is the same and no later than packets are.
-    fn may_be(&self, other: &Self) -> bool {
-        Self { at: other.at, ..*self } == *other && !is_past(self.at, other.at, REORDER)
-    }
-}
-
 /// Data that was sent again: a second copy of what the receiver seemed to lack, or what filled a hole.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct SecondCopy {
@@ -347,57 +327,9 @@ impl StreamLosses {
         self.gaps.iter().any(is_needed) || self.unneeded.iter().any(is_unneeded)
     }
 
-    /// The receiver says that something came to it twice. It reports what passes the tap within `wait`
-    /// nanoseconds.
-    pub(super) fn came_twice(&mut self, report: &Report, wait: u64, limits: &Limits) {
-        let (Report { low, high, at: time, .. }, is_again) =
-            (*report, self.is_told_again(report, limits));
-        if let Some(at) = self.unneeded.iter().position(|&(l, h)| l < high && low < h) {
-            self.unneeded.remove(at);
-            return;
-        }
-        if self.settled.within(low, high).is_some() {
-            // It may be about what is not listed any more.
-            self.doubt();
-        }
-        let is_it = |gap: &StreamGap| gap.overlaps(low, high);
-        if let Some(at) = self.late.iter().rposition(is_it).filter(|_| !is_again) {
-            // It was no late packet: the one that was sent first is missing.
-            let gap = self.late.remove(at);
-            self.saved.holes = self.saved.holes.saturating_sub(1);
-            let bytes = (gap.high - gap.low).max(0).unsigned_abs();
-            self.saved.bytes = self.saved.bytes.saturating_sub(bytes);
-            self.push(gap, limits);
-            return;
-        }
-        let is_copy =
-            |gap: &StreamGap| gap.is_second_copy() && gap.proof != Proof::Lacked && is_it(gap);
-        if let Some(at) = self.gaps.iter().rposition(is_copy) {
-            self.gaps.remove(at);
-            // Of further copies nobody knows any more whether one was lost, or a report of it, unless the
-            // receiver had shown that it lacks it.
-            let is_unsure = |gap: &&mut StreamGap| is_copy(gap) && gap.cause == Cause::Unknown;
-            for gap in self.gaps.iter_mut().filter(is_unsure) {
-                gap.proof = Proof::Unsure;
-            }
-            return;
-        }
-        let is_fill = |gap: &StreamGap| {
-            gap.is_fill()
-                && gap.proof != Proof::Lacked
-                && !is_past(gap.until, time, wait)
-                && is_it(gap)
-        };
-        if let Some(at) = self.gaps.iter().rposition(is_fill).filter(|_| !is_again) {
-            // The receiver had it without having shown that it lacks it: the one that was sent first came
-            // to it, too.
-            self.give_to_capture(at, low, high, limits);
-        }
-    }
-
     /// What a loss has from `low` up to `high` turns out to be lost by the capture, since the receiver had it. Where
     /// the capture has not got what was sent again either, that is its second loss of the same numbers.
-    fn give_to_capture(&mut self, at: usize, low: i64, high: i64, limits: &Limits) {
+    pub(super) fn give_to_capture(&mut self, at: usize, low: i64, high: i64, limits: &Limits) {
         let Some(whole) = self.gaps.get(at).copied() else { return };
         let (low, high) = (whole.low.max(low), whole.high.min(high));
         let is_same = |other: &StreamGap| {
@@ -418,7 +350,7 @@ impl StreamLosses {
     }
 
     /// Of a loss that many segments ended, what lies outside `low` to `high` stays as it was.
-    fn keep_rest(&mut self, whole: &StreamGap, low: i64, high: i64, limits: &Limits) {
+    pub(super) fn keep_rest(&mut self, whole: &StreamGap, low: i64, high: i64, limits: &Limits) {
         let below = StreamGap { high: whole.high.min(low), ..*whole };
         let above = StreamGap { low: whole.low.max(high), ..*whole };
         for rest in [below, above] {
@@ -426,20 +358,5 @@ impl StreamLosses {
                 self.push(rest, limits);
             }
         }
-    }
-
-    /// Whether a report may be an earlier one once more, which proves nothing of another copy: the network
-    /// doubles packets, and a second one that comes late is known by nothing but what it says.
-    fn is_told_again(&mut self, report: &Report, limits: &Limits) -> bool {
-        if self.reports.iter().any(|known| known.may_be(report)) {
-            return true;
-        }
-        self.reports.retain(|known| !is_past(known.at, report.at, REORDER));
-        if self.reports.len() >= limits.open_gaps.max(1) {
-            self.reports.remove(0);
-            self.doubt();
-        }
-        self.reports.push(*report);
-        false
     }
 }

@@ -8,7 +8,8 @@ use netsniff_packet::Timestamp;
 
 use super::gap::{Proof, StreamGap};
 use super::hole::{Coming, Evidence, Fills, Hole, Lacking, SentAgain, Shown, Why};
-use super::second_copies::{REORDER, Report, SecondCopy};
+use super::reports::Report;
+use super::second_copies::{REORDER, SecondCopy};
 use super::surplus::{Ending, Forgotten, Surplus};
 use super::{Again, Path, Revealed, Skipped, Unseen, is_past, nanos};
 use crate::flow::tcp::coverage::Coverage;
