@@ -2,7 +2,7 @@
 //! root; says so where it is missing.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use netsniff_lab::packet_order::PacketOrder;
@@ -23,12 +23,8 @@ fn setting(name: &str, value: &str) -> Setting {
 
 /// What the kernel tells of processes whose names begin so.
 fn threads_of(name: &str) -> Vec<String> {
-    let threads = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| {
-        let comm = fs::read_to_string(entry.path().join("comm")).ok()?;
-        let status = fs::read_to_string(entry.path().join("status")).ok()?;
-        comm.starts_with(name).then_some(status)
-    });
-    threads.collect()
+    let threads = threads_named(name).into_iter();
+    threads.filter_map(|thread| fs::read_to_string(thread.join("status")).ok()).collect()
 }
 
 /// Where several processors capture the kernel receives on all of them, the sender's as the last one.
@@ -78,6 +74,98 @@ fn a_bed_captures_on_the_processors_that_it_is_told() {
     let layout = Layout { processors: 4096, ..Layout::default() };
     let refused = Testbed::make(&["true".to_owned()], &layout).unwrap_err().to_string();
     assert!(refused.contains("\"4096\" is no number of processors"), "{refused}");
+}
+
+/// The knobs of a bed are settings of its interface: queues, RPS and threaded NAPI, which the kernel tells again.
+#[test]
+fn a_bed_receives_as_it_is_told() {
+    let _alone = alone();
+    let test = "a_bed_receives_as_it_is_told";
+    let all = thread::available_parallelism().unwrap().get();
+    let last = if all > 2 { all - 1 } else { 0 };
+    for (placement, receivers, queues) in
+        [("rps", "1", 1), ("rps", "all", 2), ("thread", "all", all), ("napi", "", 3)]
+    {
+        let number = queues.to_string();
+        let mut values = vec![setting("placement", placement), setting("queues", &number)];
+        values.extend((!receivers.is_empty()).then(|| setting("receivers", receivers)));
+        let layout = Layout::default().with(&values).unwrap();
+        let Some(bed) = make(test, &layout) else { return };
+        let read = |line: &str| {
+            let words = ["sh", "-c", line].map(str::to_owned);
+            let out = bed.capture(&words).output().unwrap();
+            String::from_utf8(out.stdout).unwrap().trim().to_owned()
+        };
+        let there = read("ls -d /sys/class/net/rx0/queues/rx-* | wc -l");
+        assert_eq!(there, number, "{values:?}");
+        let bits = |mask: &str| -> u32 {
+            mask.chars().filter_map(|digit| digit.to_digit(16)).map(u32::count_ones).sum()
+        };
+        let steered = bits(&read("cat /sys/class/net/rx0/queues/rx-0/rps_cpus"));
+        let expected = match (placement, receivers) {
+            ("rps", "all") => u32::try_from(all).unwrap(),
+            ("rps", _) => 1,
+            _ => 0,
+        };
+        assert_eq!(steered, expected, "{values:?}");
+        let is_threaded = u32::from(placement == "thread");
+        assert_eq!(read("cat /sys/class/net/rx0/threaded"), is_threaded.to_string(), "{values:?}");
+        if placement == "thread" {
+            // One for each queue, each on a processor of its own.
+            let on = |processor: usize| {
+                let allowed = format!("Cpus_allowed_list:\t{processor}\n");
+                threads_of("napi/rx0-").iter().filter(|it| it.contains(&allowed)).count()
+            };
+            assert_eq!([on(1), on(last)], [1, 1], "{values:?}");
+        }
+        // It captures where it did.
+        let status = read("cat /proc/self/status");
+        assert!(status.contains("Cpus_allowed_list:\t1\n"), "{status}");
+    }
+    let idle = Layout::default().with(&[setting("placement", "none"), setting("receivers", "2")]);
+    let record = Tool::all().into_iter().find(|tool| tool.name == "record").unwrap();
+    let why = idle.unwrap().suits(&record).unwrap_err();
+    assert!(why.contains("with none the sender's processor receives"), "{why}");
+}
+
+/// Flows are spread over the queues of a bed, and one flow is not: each queue has a thread, and the kernel tells how long that ran.
+#[test]
+fn queues_share_flows_and_not_one_flow() {
+    let _alone = alone();
+    let test = "queues_share_flows_and_not_one_flow";
+    let values = [setting("placement", "thread"), setting("queues", "2")];
+    let layout = Layout::default().with(&values).unwrap();
+    let Some(bed) = make(test, &layout) else { return };
+    let threads = threads_named("napi/rx0-");
+    assert_eq!(threads.len(), 2);
+    let ran = || -> Vec<u64> { threads.iter().map(|thread| turns(thread)).collect() };
+    let count = Tool::all().into_iter().find(|tool| tool.name == "count").unwrap();
+    for (flows, busy) in [("1", 1), ("256", 2)] {
+        let load = load(128).with(&[setting("flows", flows)]);
+        let before = ran();
+        let trial = trial::run(&bed, Path::new(NETSNIFF), &count, &load).unwrap();
+        assert!(trial.counted.captured.is_some_and(|captured| captured > 500), "{trial:?}");
+        let shares = ran().into_iter().zip(before).map(|(now, before)| now - before);
+        let shares: Vec<_> = shares.collect();
+        let all: u64 = shares.iter().sum();
+        let busy_ones = shares.iter().filter(|share| **share * 20 > all).count();
+        assert_eq!(busy_ones, busy, "{flows} flows: {shares:?}");
+    }
+}
+
+/// The directories in /proc of threads whose names begin so.
+fn threads_named(name: &str) -> Vec<PathBuf> {
+    let threads = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let is_named = |path: &PathBuf| {
+        fs::read_to_string(path.join("comm")).is_ok_and(|comm| comm.starts_with(name))
+    };
+    threads.filter(is_named).collect()
+}
+
+/// How often a thread got a processor.
+fn turns(thread: &Path) -> u64 {
+    let told = fs::read_to_string(thread.join("schedstat")).unwrap();
+    told.split_whitespace().nth(2).unwrap().parse().unwrap()
 }
 
 /// Rings tell how packets were shared and in what order they came, and so does the file that another tool wrote.

@@ -43,8 +43,8 @@ pub(super) struct BedArgs {
     /// A directory for what tools write, instead of memory: a disk is measured, too; nothing stays in it
     #[arg(long, value_name = "DIR", value_parser = directory)]
     files: Option<PathBuf>,
-    /// Another value of the testbed: placement, processors (how many capture and receive, or all), quota,
-    /// neighbours (busy processes on each processor that captures), queues, a tap with losses that are planted before, at and
+    /// Another value of the testbed: placement, processors (how many capture and receive, or all), receivers (how many
+    /// receive, if others), quota, neighbours (busy processes on each processor that captures), queues, a tap with losses that are planted before, at and
     /// behind it (loss-before=1%, loss-at=1%, loss-behind=1%), a slower disk for files (disk=20M, disk-stall=500ms/2s), or a
     /// setting of the kernel, as net.core.netdev_max_backlog=100; it is put back; may be repeated
     #[arg(long, value_name = "NAME=VALUES", value_parser = axis)]

@@ -125,6 +125,9 @@ impl Differing {
         let both = [&a.testbed, &b.testbed];
         self.each("placement", both, |bed| bed.placement.name().to_owned());
         self.each("processors of the capture", both, |bed| bed.processors.to_string());
+        self.each("processors that receive", both, |bed| {
+            bed.receivers.map_or("of the placement".to_owned(), |number| number.to_string())
+        });
         self.each("share of the processor", both, |bed| {
             bed.quota.map_or("all".to_owned(), |share| format!("{} %", share * 100.0))
         });

@@ -67,6 +67,10 @@ pub struct Layout {
     /// How many processors capture, and receive for it where the placement has that on the processor of the capture:
     /// from [`CAPTURE_CPU`](super::CAPTURE_CPU) on, and the sender's as the last one.
     pub processors: u32,
+    /// How many of them receive, where these are others than those that capture: flows are spread over them by RPS, or by
+    /// NAPI threads, one for each queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receivers: Option<u32>,
     /// The share of its processor that a capture gets; `None` for all of it.
     pub quota: Option<f64>,
     /// Bytes of memory that a capture may have, beside its ring; `None` for all there is.
@@ -95,6 +99,7 @@ impl Default for Layout {
         Self {
             placement: Placement::default(),
             processors: 1,
+            receivers: None,
             quota: None,
             memory: None,
             neighbours: 0,
@@ -127,8 +132,8 @@ impl Layout {
         Self { placement: Placement::AsFound, wire: Some(wire), ..Self::default() }
     }
 
-    /// The same with other values: `placement`, `processors` (a number, or `all` of this machine's), `quota` in percent,
-    /// `memory` in bytes, `neighbours` on each processor that captures, `queues`, `tap` and the losses planted at it
+    /// The same with other values: `placement`, `processors` and `receivers` (a number, or `all` of this machine's), `quota` in
+    /// percent, `memory` in bytes, `neighbours` on each processor that captures, `queues`, `tap` and the losses planted at it
     /// (`loss-before`, `loss-at`, `loss-behind`, in percent), `disk` and `disk-stall`, settings of the kernel by their names,
     /// which have dots, and `profile` for several of these (`default`, `skopko64`).
     ///
@@ -148,6 +153,9 @@ impl Layout {
             match name.as_str() {
                 "placement" => layout.placement = Placement::parse(value)?,
                 "processors" => layout.processors = processors::parse(value, processors::there())?,
+                "receivers" => {
+                    layout.receivers = Some(processors::parse(value, processors::there())?);
+                }
                 "quota" => layout.quota = quota::parse(value)?,
                 "memory" => layout.memory = memory::parse(value)?,
                 "neighbours" => layout.neighbours = neighbour::parse(value)?,
@@ -172,9 +180,9 @@ impl Layout {
                 name => {
                     layout.tap = Tap::with(layout.tap, name, value).ok_or_else(|| {
                         format!(
-                            "a testbed has no {name:?}: it has placement, processors, quota, memory, neighbours, queues, tap, loss-before, loss-at, \
-                             loss-behind, disk, disk-stall, profile, and settings of the kernel with dots in their names, as \
-                             net.core.netdev_max_backlog"
+                            "a testbed has no {name:?}: it has placement, processors, receivers, quota, memory, neighbours, queues, tap, \
+                             loss-before, loss-at, loss-behind, disk, disk-stall, profile, and settings of the kernel with dots in \
+                             their names, as net.core.netdev_max_backlog"
                         )
                     })??;
                 }
@@ -192,12 +200,32 @@ impl Layout {
         self.sysctls.push(setting);
     }
 
-    /// Whether a tool can be tried on it.
+    /// How many processors receive, where the placement has that on those of the capture.
+    #[must_use]
+    pub fn receiving(&self) -> u32 {
+        self.receivers.unwrap_or(self.processors)
+    }
+
+    /// Whether flows are spread over queues: there are several, and receiving is a matter of the interface.
+    pub(super) const fn has_spread_queues(&self) -> bool {
+        self.queues > 1 && !matches!(self.placement, Placement::None | Placement::AsFound)
+    }
+
+    /// Whether a tool can be tried on it, and nothing in it is without effect.
     ///
     /// # Errors
     ///
     /// A sentence, where it cannot.
     pub fn suits(&self, tool: &Tool) -> Result<(), String> {
+        let is_chosen = matches!(self.placement, Placement::Rps | Placement::Thread);
+        if self.receivers.is_some() && !is_chosen {
+            return Err(format!(
+                "receivers are of placement {} and {}: with {} the sender's processor receives",
+                Placement::Rps.name(),
+                Placement::Thread.name(),
+                self.placement.name()
+            ));
+        }
         match self.disk {
             Some(_) if !tool.writes_file() => Err(format!(
                 "{} writes no capture file, so that no disk can be planted under it",

@@ -134,7 +134,9 @@ impl Testbed {
             there > CAPTURE_CPU,
             "captures run on processor {CAPTURE_CPU}, beside whatever else there is, and there is one processor"
         );
-        processors::parse(&layout.processors.to_string(), there).map_err(anyhow::Error::msg)?;
+        for number in [layout.processors, layout.receiving()] {
+            processors::parse(&number.to_string(), there).map_err(anyhow::Error::msg)?;
+        }
         let processors = Processors::of(layout.processors, there);
         cleanup::remove_orphans();
         let name = format!("{}{}", cleanup::PREFIX, process::Identity::of_self()?);

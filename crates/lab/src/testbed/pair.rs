@@ -13,13 +13,14 @@ use netsniff_capture::{Interface, in_namespace};
 use super::tap::{self, Tap};
 use super::{
     GeneratorOutput, Layout, Meanwhile, Placement, Processors, SENDER_CPU, TICK, WireEnds,
+    processors,
 };
 use crate::host::namespace::{inside, ip, raise};
 use crate::host::nic::Nic;
 use crate::host::process;
 use crate::host::sysctl;
 use crate::load::Load;
-use crate::tools;
+use crate::tools::{self, Setting};
 
 /// How long the kernel may take to start a thread.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -40,6 +41,8 @@ pub(super) struct Pair {
     name: String,
     tap: Option<Tap>,
     processors: Processors,
+    /// Whether frames are sent on all queues.
+    is_spread: bool,
     tx: Mutex<LinkReader>,
     rx: Mutex<LinkReader>,
 }
@@ -61,7 +64,10 @@ impl Pair {
         for setting in &layout.sysctls {
             sysctl::change(scratch, &receiver, setting)?;
         }
-        place(name, layout, processors)?;
+        place(name, layout)?;
+        if layout.has_spread_queues() {
+            spread(&sender(name))?;
+        }
         let reader = |namespace: &str, name: &str| {
             let open = || LinkReader::new(Interface::find(name)?.index);
             let opened = in_namespace(namespace, open).context("cannot enter a namespace")?;
@@ -69,7 +75,8 @@ impl Pair {
         };
         let (tx, rx) = (reader(&sender(name), "tx0")?, reader(&receiver, "rx0")?);
         let processors = processors.clone();
-        Ok(Self { name: name.to_owned(), tap: layout.tap, processors, tx, rx })
+        let is_spread = layout.has_spread_queues();
+        Ok(Self { name: name.to_owned(), tap: layout.tap, processors, is_spread, tx, rx })
     }
 
     fn command(namespace: &str, processors: &Processors, words: &[String]) -> Command {
@@ -96,7 +103,9 @@ impl WireEnds for Pair {
         meanwhile: Meanwhile<'_>,
     ) -> anyhow::Result<GeneratorOutput> {
         let program = tools::ours(&netsniff.display().to_string());
-        let words = [program, load.arguments("tx0", SENDER_CPU)].concat();
+        let spread = self.is_spread.then(|| on_all_queues(load));
+        let arguments = spread.as_ref().unwrap_or(load).arguments("tx0", SENDER_CPU);
+        let words = [program, arguments].concat();
         let mut command = Self::command(&sender(&self.name), &Processors::sender(), &words);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().context("cannot start the generator")?;
@@ -175,22 +184,23 @@ fn build(bed: &str, number: &str) -> anyhow::Result<()> {
 }
 
 /// Lets who is to pay for receiving pay.
-fn place(bed: &str, layout: &Layout, processors: &Processors) -> anyhow::Result<()> {
+fn place(bed: &str, layout: &Layout) -> anyhow::Result<()> {
     let rx = &receiver(bed);
+    let receiving = Processors::of(layout.receiving(), processors::there());
     // A veth has a NAPI only where it merges packets; ours are of different flows.
     let napi = "ethtool -K rx0 gro on";
     match layout.placement {
         Placement::None | Placement::AsFound => Ok(()),
         Placement::Napi => inside(rx, napi),
         Placement::Rps => {
-            let mask = processors.mask();
+            let mask = receiving.mask();
             let each = "for queue in /sys/class/net/rx0/queues/rx-*";
             inside(rx, &format!("{each}; do echo {mask} >$queue/rps_cpus || exit 1; done"))
         }
         Placement::Thread => {
             inside(rx, &format!("{napi} && echo 1 >/sys/class/net/rx0/threaded"))?;
             let end = Instant::now() + PATIENCE;
-            while process::pin_newest("napi/rx0-", layout.queues as usize, processors.numbers())?
+            while process::pin_newest("napi/rx0-", layout.queues as usize, receiving.numbers())?
                 < layout.queues as usize
             {
                 ensure!(Instant::now() < end, "rx0 has no NAPI thread for each queue");
@@ -199,4 +209,27 @@ fn place(bed: &str, layout: &Layout, processors: &Processors) -> anyhow::Result<
             Ok(())
         }
     }
+}
+
+/// The way of the generator to send that leaves the choice of a queue to the kernel: an XDP socket sends on one.
+const SPREADING_WAY: (&str, &str) = ("way", "tx-ring");
+
+/// Options of the generator that say on which queue it sends.
+const OF_QUEUES: [&str; 2] = ["way", "queue"];
+
+/// Lets the sender's processor send on all queues, so that flows are spread over them. Without that a packet socket that passes
+/// the queueing discipline over has one queue for each processor (`packet_pick_tx_queue` in the kernel's
+/// net/packet/af_packet.c).
+fn spread(tx: &str) -> anyhow::Result<()> {
+    let mask = Processors::sender().mask();
+    let each = "for queue in /sys/class/net/tx0/queues/tx-*";
+    inside(tx, &format!("{each}; do echo {mask} >$queue/xps_cpus || exit 1; done"))
+}
+
+/// A load with frames on all queues, unless it says itself on which.
+fn on_all_queues(load: &Load) -> Load {
+    let is_told = load.options.iter().any(|it| OF_QUEUES.contains(&it.name.as_str()));
+    let (name, value) = SPREADING_WAY;
+    let way = Setting { name: name.to_owned(), value: value.to_owned() };
+    load.clone().with(if is_told { &[] } else { std::slice::from_ref(&way) })
 }

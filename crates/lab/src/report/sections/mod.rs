@@ -76,12 +76,14 @@ fn testbed(layout: &Layout) -> String {
         (layout.processors > 1).then(|| format!(", capture on {} processors", layout.processors));
     let neighbours = (layout.neighbours > 0)
         .then(|| format!(", {} busy neighbours on each processor of it", layout.neighbours));
+    let receivers = layout.receivers.map(|number| format!(", receiving on {number} processors"));
     let queues = (layout.queues > 1).then(|| format!(", {} queues", layout.queues));
     let changed = layout.sysctls.iter().map(|it| format!(", {}={}", it.name, it.value));
     let tap = layout.tap.map(|tap| format!(", {}", tap.words()));
     let disk = layout.disk.map(|disk| format!(", files on {}", disk.words()));
     let given = quota.into_iter().chain(memory).chain(processors);
     let more = given
+        .chain(receivers)
         .chain(neighbours)
         .chain(queues)
         .chain(tap)
