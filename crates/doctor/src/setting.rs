@@ -140,6 +140,16 @@ impl Setting {
         }
     }
 
+    /// Whether it lets more queues or processors take flows.
+    #[must_use]
+    pub fn spreads_flows(&self) -> bool {
+        match self {
+            Self::Queues { .. } => true,
+            Self::Interface { file, .. } => file.ends_with("rps_cpus"),
+            _ => false,
+        }
+    }
+
     /// Whether it is of the list and this is a value of it. Values come from a journal, and go to the kernel, to a shell, and to
     /// files of sysctl.d(5), udev(7) and systemd(1), none of which may read more in them.
     ///

@@ -25,7 +25,9 @@ pub const fn slot(size: u32) -> u64 {
 
 /// Options of the generator that stand unless others are given: frames that leave together, which is what a sender
 /// through an XDP socket hands to the kernel with one call, and flows that frames belong to in turn.
-const DEFAULTS: [(&str, &str); 2] = [("burst", "32"), ("flows", "256")];
+const DEFAULTS: [(&str, &str); 2] = [("burst", "32"), (FLOWS, "256")];
+
+const FLOWS: &str = "flows";
 
 /// The option of `netsniff replay` that keeps recorded gaps, scaled to the rate.
 pub const KEEP_GAPS: &str = "keep-gaps";
@@ -78,6 +80,18 @@ impl Load {
     pub fn even_rate(&self) -> Option<f64> {
         let keeps_gaps = self.options.iter().any(|option| option.name == KEEP_GAPS);
         self.rate.filter(|_| !keeps_gaps)
+    }
+
+    /// How many flows its frames are of in turn; `None` for those of a capture.
+    #[must_use]
+    pub fn flows(&self) -> Option<u32> {
+        if self.capture.is_some() {
+            return None;
+        }
+        let told = self.options.iter().rev().find(|option| option.name == FLOWS);
+        let usual =
+            || DEFAULTS.into_iter().find(|(name, _)| *name == FLOWS).map(|(_, value)| value);
+        told.map(|option| option.value.as_str()).or_else(usual)?.parse().ok()
     }
 
     /// The arguments of `netsniff` that send it on an interface.
@@ -178,13 +192,15 @@ mod tests {
             words.contains("--burst 1000 --poisson --rate") && !words.contains("--burst 32"),
             "{words}"
         );
-        let replayed = Load { capture: Some("c.pcap".into()), ..load };
+        let replayed = Load { capture: Some("c.pcap".into()), ..load.clone() };
         let words = replayed.clone().with(&[setting("hosts", "30")]).arguments("tx0", 0).join(" ");
         assert!(
             words.starts_with("replay ")
                 && words.ends_with("--hosts 30 --pps 100000.000 --burst 32 --loop 0 c.pcap"),
             "{words}"
         );
+        assert_eq!((load.flows(), replayed.flows()), (Some(256), None));
+        assert_eq!(load.clone().with(&[setting("flows", "1")]).flows(), Some(1));
         let top = Load { rate: None, ..replayed }.arguments("tx0", 0).join(" ");
         assert!(top.ends_with("--topspeed --loop 0 c.pcap"), "{top}");
     }

@@ -6,6 +6,7 @@ mod live_bed;
 mod ssh_bed;
 
 use std::fs;
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -59,11 +60,7 @@ impl Short {
     }
 
     fn tune(&self, arguments: &[&str]) -> Command {
-        let mut command = self.machines.doctor();
-        command.args(["tune", "--ssh", &self.machines.ssh()]);
-        command.args(["--sender", "ssh://far", "--sender-interface", WIRE[0]]);
-        command.args(["--sender-program", NETSNIFF, "--interface", WIRE[1]]);
-        command.args(["--quiet", "--goal", "30k", "--time", "500ms", "--only", CANDIDATE]);
+        let mut command = tune(&self.machines, &["--goal", "30k", "--only", CANDIDATE]);
         command.arg("--state").arg(self.state()).args(arguments);
         command
     }
@@ -71,7 +68,7 @@ impl Short {
     /// A tuner whose change is in force: its journal has it, and the kernel, too.
     fn begun(&self) -> Tuner {
         let mut tune = self.tune(&["--pairs", "50"]);
-        let mut tuner = Tuner(tune.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        let mut tuner = Tuner(tune.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
         let end = Instant::now() + PATIENCE;
         while self.planted.now() != ADVISED || !self.journal().exists() {
             assert!(Instant::now() < end, "the change is not tried");
@@ -85,6 +82,16 @@ impl Short {
         assert_eq!(self.planted.now(), "0");
         assert!(!self.journal().exists());
     }
+}
+
+/// A tuner at the receiver, whose runs take half a second.
+fn tune(machines: &Machines, arguments: &[&str]) -> Command {
+    let mut command = machines.doctor();
+    command.args(["tune", "--ssh", &machines.ssh()]);
+    command.args(["--sender", "ssh://far", "--sender-interface", WIRE[0]]);
+    command.args(["--sender-program", NETSNIFF, "--interface", WIRE[1]]);
+    command.args(["--quiet", "--time", "500ms"]).args(arguments);
+    command
 }
 
 /// It does not outlive this value.
@@ -144,4 +151,62 @@ fn a_tuner_that_is_killed_leaves_the_way_back() {
     assert!(out.status.success(), "{said}{}", String::from_utf8_lossy(&out.stderr));
     assert!(said.contains(&format!("taken back: sysctl -w {BACKLOG}='0'")), "{said}");
     short.assert_restored();
+}
+
+/// What somebody else sets while a change is tried is not the tuner's to take back: it ends, since all that follows would be
+/// measured with that.
+#[test]
+fn a_tuner_ends_where_a_change_stays() {
+    let _alone = alone();
+    let Some(short) = Short::make("d-wire-stays") else { return };
+    let mut tuner = short.begun();
+    fs::write("/proc/sys/net/core/netdev_max_backlog", "77").unwrap();
+    assert!(short.journal().exists(), "it was in force for less than a poll");
+    let mut said = String::new();
+    tuner.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(tuner.0.wait().unwrap().code(), Some(1), "{said}");
+    assert!(said.contains(&format!("{BACKLOG} could not be taken back")), "{said}");
+    assert_eq!(short.planted.now(), "77", "it is somebody else's");
+    // The way back is still there.
+    let state = short.state();
+    let revert = ["--revert", "--force", "--state", state.to_str().unwrap()];
+    let out = short.machines.doctor().args(revert).output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    short.assert_restored();
+}
+
+/// Merged segments falsify a capture and lose nothing: the tuner measures that, and says that loss does not judge it.
+#[test]
+fn advice_about_content_is_not_judged_by_loss() {
+    let _alone = alone();
+    let Some(machines) = Machines::make("d-wire-content") else { return };
+    let merge = ["netns", "exec", &machines.receiver(), "ethtool", "-K", WIRE[1], "gro", "on"];
+    if !Command::new("ip").args(merge).output().is_ok_and(|out| out.status.success()) {
+        skip(Need::Program("ethtool"), "segments are not merged here");
+        return;
+    }
+    let output = machines.directory.join("tuned");
+    let candidate = format!("ethtool -K {} rx-gro off", WIRE[1]);
+    let state = machines.directory.join("state");
+    let mut command = tune(&machines, &["--goal", "2k", "--pairs", "2", "--only", &candidate]);
+    let out = command.arg("-o").arg(&output).arg("--state").arg(&state).output().unwrap();
+    let (said, errors) =
+        (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    assert!(matches!(out.status.code(), Some(0 | 1)), "{errors}");
+    if said.contains("sender was") {
+        skip(Need::Quiet, format_args!("d-wire-content: {said}"));
+        return;
+    }
+    assert!(said.contains(&format!("{candidate}: lost")), "{said}{errors}");
+    assert!(
+        said.contains("no effect beyond noise: taken back; it rules what is captured"),
+        "{said}"
+    );
+    let page = fs::read_to_string(output.join("tune.html")).unwrap();
+    let effect = "without it the stack merges segments behind the driver";
+    assert!(page.contains("What loss does not judge") && page.contains(effect));
+    let features = ["netns", "exec", &machines.receiver(), "ethtool", "-k", WIRE[1]];
+    let features = Command::new("ip").args(features).output().unwrap();
+    let features = String::from_utf8_lossy(&features.stdout);
+    assert!(features.contains("generic-receive-offload: on"), "{features}");
 }

@@ -1,7 +1,7 @@
 //! What loses packets, or will.
 
 use super::{Finding, Level};
-use crate::look::{BUSY, FALSIFYING, WRITTEN};
+use crate::look::{BUSY, WRITTEN, falsified_by};
 use crate::stage::{Loss, Stage, StageId};
 use crate::watch::{Busy, Watched};
 
@@ -258,8 +258,8 @@ fn offloads(watched: &Watched, found: &mut Vec<Finding>) {
     let Some(stage) = stage(watched, StageId::Offloads) else { return };
     for knob in &stage.knobs {
         let crate::setting::Setting::Feature { name, .. } = &knob.setting else { continue };
-        let effect = FALSIFYING.iter().find(|(of, _)| of == name);
-        if let Some((_, effect)) = effect.filter(|_| knob.value.as_deref() == Some("on")) {
+        let effect = falsified_by(&knob.setting);
+        if let Some(effect) = effect.filter(|_| knob.value.as_deref() == Some("on")) {
             found.push(finding(
                 StageId::Offloads,
                 Level::Note,

@@ -101,7 +101,7 @@ pub(super) fn coalescing(look: &Look<'_>) -> Stage {
 }
 
 /// Features that change what a capture sees: their names, and how.
-pub(crate) const FALSIFYING: [(&str, &str); 4] = [
+const FALSIFYING: [(&str, &str); 4] = [
     ("rx-lro", "the interface merges segments, and what was on the wire cannot be told any more"),
     (
         "rx-gro-hw",
@@ -110,6 +110,13 @@ pub(crate) const FALSIFYING: [(&str, &str); 4] = [
     ("rx-gro", "the stack merges segments behind the driver, so that taps see super-frames"),
     ("rx-vlan-hw-parse", "VLAN tags are taken out of frames; netsniff puts them back"),
 ];
+
+/// What a setting that is on does to the packets that a capture sees, where it does something.
+#[must_use]
+pub fn falsified_by(setting: &Setting) -> Option<&'static str> {
+    let Setting::Feature { name, .. } = setting else { return None };
+    FALSIFYING.iter().find(|(of, _)| of == name).map(|(_, effect)| *effect)
+}
 
 pub(super) fn offloads(look: &Look<'_>) -> Stage {
     let mut stage = Stage::new(StageId::Offloads);

@@ -20,7 +20,7 @@ use crate::kernel::Kernel;
 use crate::stage::Stage;
 
 pub(crate) use disk::{BUSY, WRITTEN};
-pub(crate) use interface::FALSIFYING;
+pub use interface::falsified_by;
 pub use machine::{Processor, processors, processors_of, siblings};
 pub use sockets::{Capture, Thread, captures};
 pub use stack::softnet;

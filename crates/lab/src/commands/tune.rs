@@ -32,7 +32,7 @@ use crate::tune::{Outcome, TuneGoal, Tuned, Verdict, What, tune, words};
 #[command(after_help = "Examples:\n  \
     netsniff doctor tune                                    as many frames a second as can be\n  \
     netsniff doctor tune --goal 300k --size 64 -o tuned     this rate without loss, and a page\n  \
-    netsniff doctor tune --goal 300k --try queues=2         another candidate beside those of the list\n  \
+    netsniff doctor tune --goal 300k --try queues=4         another candidate beside those of the list\n  \
     netsniff doctor tune --goal 200k --host quota=10        how a slower host would be tuned\n\n\
     It measures in network namespaces of its own, as netsniff lab does, and needs root, two processors and ip(8). What\n\
     helps beyond noise is kept, and the rest taken back. In the end, kept settings of the kernel are set on this\n\
@@ -61,6 +61,9 @@ pub struct TuneArgs {
     /// An option that the tool begins with, by its long name, as ring=2M; may be repeated
     #[arg(long, value_name = "OPTION=VALUE", value_parser = common::axis)]
     set: Vec<Axis>,
+    /// Another option of `netsniff generate`, as flows=1 or burst=1000; may be repeated
+    #[arg(long, value_name = "OPTION=VALUE", value_parser = common::axis)]
+    send: Vec<Axis>,
     /// Try this, too: a value of the testbed as --host has it, or an option of the tool; may be repeated
     #[arg(long = "try", value_name = "NAME=VALUE", value_parser = common::axis)]
     more: Vec<Axis>,
@@ -123,6 +126,7 @@ pub fn run(args: &TuneArgs, program: Program) -> anyhow::Result<u8> {
     };
     let tool = args.tool()?;
     let load = Load { size: args.size, time: args.time, ..Load::default() };
+    let load = load.with(&common::single(&args.send)?);
     common::check(&load, Some(&tool), program)?;
     layout.suits(&tool).map_err(UsageError)?;
     let goal = TuneGoal {
@@ -143,7 +147,8 @@ pub fn run(args: &TuneArgs, program: Program) -> anyhow::Result<u8> {
         journal: journal.transpose()?,
     };
     let advised = beds.advised(goal.rate.unwrap_or(goal.first))?;
-    let mut all = candidates(&beds.layout, &beds.tool, &advised, &common::single(&args.more)?);
+    let more = common::single(&args.more)?;
+    let mut all = candidates((&beds.layout, &beds.tool), &beds.load, &advised, &more);
     if !args.only.is_empty() {
         let is_wanted = |name: &str| {
             args.only
@@ -314,14 +319,25 @@ fn page(head: &Head<'_>, lead: &str, tuned: &Tuned, tool: &Tool) -> Report {
         share(&tuned.before),
         share(&tuned.after)
     );
-    let sections = vec![
-        Section { title: "Before and after".to_owned(), parts: vec![Part::Text(summary)] },
-        Section {
-            title: "Each change by itself".to_owned(),
-            parts: vec![Part::Table(table), Part::Plot(plot(tuned))],
-        },
+    let section = |title: &str, parts| Section { title: title.to_owned(), parts };
+    let mut sections = vec![
+        section("Before and after", vec![Part::Text(summary)]),
+        section("Each change by itself", vec![Part::Table(table), Part::Plot(plot(tuned))]),
     ];
+    let notes = notes(tuned);
+    if !notes.is_empty() {
+        sections.push(section(NOTES, notes.into_iter().map(Part::Text).collect()));
+    }
     head.page("What keeps this host from losing", lead, sections)
+}
+
+/// Over what is said of candidates that a loss does not tell all of.
+const NOTES: &str = "What loss does not judge";
+
+/// That, a sentence for each.
+fn notes(tuned: &Tuned) -> Vec<String> {
+    let noted = tuned.outcomes.iter().map(|it| &it.candidate);
+    noted.filter_map(|it| Some(format!("{}: {}.", it.name, it.note?.words()))).collect()
 }
 
 /// Differences with their intervals.

@@ -9,10 +9,10 @@ use anyhow::Context as _;
 use netsniff_doctor::change::{self, Change, journal::Journal};
 use netsniff_doctor::diagnosis::Diagnosis;
 use netsniff_doctor::kernel::Here;
-use netsniff_doctor::look::Look;
+use netsniff_doctor::look::{Look, falsified_by};
 use netsniff_doctor::watch::{Depth, watch};
 
-use super::{Bench, Candidate, Loss, What};
+use super::{Bench, Candidate, Loss, Note, What};
 use crate::load::Load;
 use crate::testbed::{Layout, Testbed};
 use crate::tools::{Setting, Tool};
@@ -28,10 +28,14 @@ const STEP: Duration = Duration::from_millis(50);
 const NEAR: f64 = 0.95;
 
 /// THE list: what is tried of the host, unless it is so already.
-const HOST: [(&str, &str); 10] = [
+const HOST: [(&str, &str); 14] = [
     ("placement", "none"),
+    ("placement", "rps"),
     ("placement", "thread"),
     ("placement", "napi"),
+    ("queues", "2"),
+    ("receivers", "all"),
+    ("processors", "all"),
     ("quota", "100"),
     ("neighbours", "0"),
     ("net.core.netdev_max_backlog", "16000"),
@@ -46,14 +50,15 @@ const TOOL: [(&str, &str); 5] =
     [("ring", "64M"), ("ring", "256M"), ("wait", "poll"), ("wait", "busy"), ("block", "256K")];
 
 /// What may be tried: candidates of the lists that a testbed and a tool take, what a diagnosis advises for an interface that
-/// is there, and what the user has added.
+/// is there, and what the user has added; with notes on what a loss under this load does not tell of them.
 #[must_use]
 pub fn candidates(
-    layout: &Layout,
-    tool: &Tool,
+    (layout, tool): (&Layout, &Tool),
+    load: &Load,
     advised: &[Change],
     more: &[Setting],
 ) -> Vec<Candidate> {
+    let candidate = |name: String, what: What| Candidate { name, note: note(&what, load), what };
     let setting =
         |&(name, value): &(&str, &str)| Setting { name: name.to_owned(), value: value.to_owned() };
     let host = HOST.iter().map(setting).filter(|setting| is_new(layout, setting));
@@ -61,19 +66,27 @@ pub fn candidates(
     let of_tool =
         |setting: Setting| tool.with(std::slice::from_ref(&setting)).is_ok().then_some(setting);
     let named = |setting: &Setting| format!("{}={}", setting.name, setting.value);
-    let machine = advised.iter().map(|change| Candidate {
-        name: change.setting.command(&change.after),
-        what: What::Machine(change.clone()),
+    let machine = advised.iter().map(|change| {
+        candidate(change.setting.command(&change.after), What::Machine(change.clone()))
     });
     let host =
         host.chain(more.iter().filter(|it| layout.with(std::slice::from_ref(it)).is_ok()).cloned());
-    let host = host.map(|it| Candidate { name: named(&it), what: What::Host(vec![it]) });
+    let host = host.map(|it| candidate(named(&it), What::Host(vec![it])));
     let tools =
         own.chain(more.iter().filter(|it| layout.with(std::slice::from_ref(it)).is_err()).cloned());
     let tools = tools
         .filter_map(of_tool)
-        .map(|it| Candidate { name: format!("--{}", named(&it)), what: What::Tool(vec![it]) });
+        .map(|it| candidate(format!("--{}", named(&it)), What::Tool(vec![it])));
     machine.chain(host).chain(tools).collect()
+}
+
+/// What a loss under a load does not tell of a candidate.
+fn note(what: &What, load: &Load) -> Option<Note> {
+    if load.flows() == Some(1) && what.spreads_flows() {
+        return Some(Note::OneFlow);
+    }
+    let What::Machine(change) = what else { return None };
+    falsified_by(&change.setting).map(Note::Content)
 }
 
 /// Whether a layout takes a setting, and is another one with it.
@@ -232,7 +245,8 @@ mod tests {
 
     fn names(layout: &Layout, tool: &str, more: &[Setting]) -> Vec<String> {
         let tool = Tool::all().into_iter().find(|it| it.name == tool).unwrap();
-        candidates(layout, &tool, &[], more).into_iter().map(|it| it.name).collect()
+        let all = candidates((layout, &tool), &Load::default(), &[], more);
+        all.into_iter().map(|it| it.name).collect()
     }
 
     #[test]
@@ -255,12 +269,37 @@ mod tests {
                 && !tcpdump.iter().any(|it| it.contains("wait")),
             "{tcpdump:?}"
         );
-        let more = [("queues", "2"), ("snaplen", "96")]
+        let more = [("queues", "4"), ("snaplen", "96")]
             .map(|(name, value)| Setting { name: name.into(), value: value.into() });
         let all = names(&Layout::default(), "record", &more);
         assert!(
-            all.contains(&"queues=2".to_owned()) && all.contains(&"--snaplen=96".to_owned()),
+            all.contains(&"queues=4".to_owned()) && all.contains(&"--snaplen=96".to_owned()),
             "{all:?}"
         );
+    }
+
+    #[test]
+    fn what_a_loss_does_not_tell_is_noted() {
+        let record = Tool::all().into_iter().find(|it| it.name == "record").unwrap();
+        let layout = Layout::default();
+        let feature = |name: &str| Change {
+            setting: netsniff_doctor::setting::Setting::Feature {
+                interface: "rx0".into(),
+                name: name.into(),
+            },
+            before: "on".into(),
+            after: "off".into(),
+        };
+        let noted = |load: &Load| -> Vec<String> {
+            let advised = [feature("rx-gro"), feature("tx-nocache-copy")];
+            let all = candidates((&layout, &record), load, &advised, &[]);
+            let noted = all.into_iter().filter(|it| it.note.is_some());
+            noted.map(|it| it.name).collect()
+        };
+        let gro = "ethtool -K rx0 rx-gro off";
+        assert_eq!(noted(&Load::default()), [gro]);
+        let one = Setting { name: "flows".into(), value: "1".into() };
+        let one = Load::default().with(&[one]);
+        assert_eq!(noted(&one), [gro, "queues=2", "receivers=all"]);
     }
 }

@@ -19,6 +19,34 @@ pub struct Candidate {
     pub name: String,
     /// How.
     pub what: What,
+    /// What a loss does not tell of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<Note>,
+}
+
+/// Why a loss does not tell all of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Note {
+    /// It spreads flows, and all frames are of one.
+    OneFlow,
+    /// It rules what is captured, and what happens to that without it.
+    Content(&'static str),
+}
+
+impl Note {
+    /// It in words.
+    #[must_use]
+    pub fn words(self) -> String {
+        match self {
+            Self::OneFlow => "it spreads flows, and all frames are of one flow, which one queue and one processor take, \
+                              however many there are"
+                .to_owned(),
+            Self::Content(effect) => {
+                format!("it rules what is captured, and no loss tells of that: without it {effect}")
+            }
+        }
+    }
 }
 
 /// What is changed.
@@ -31,6 +59,21 @@ pub enum What {
     Tool(Vec<Setting>),
     /// A setting of an interface that is there, or of the kernel.
     Machine(Change),
+}
+
+impl What {
+    /// Whether it lets more queues, processors or threads take flows.
+    #[must_use]
+    pub fn spreads_flows(&self) -> bool {
+        let has = |settings: &[Setting], names: &[&str]| {
+            settings.iter().any(|it| names.contains(&it.name.as_str()))
+        };
+        match self {
+            Self::Host(settings) => has(settings, &["receivers", "queues"]),
+            Self::Tool(settings) => has(settings, &["workers"]),
+            Self::Machine(change) => change.setting.spreads_flows(),
+        }
+    }
 }
 
 /// What runs a tool with some changes, at a rate, and tells the share that was lost.
@@ -318,8 +361,10 @@ pub fn words(outcome: &Outcome) -> String {
         Verdict::Worse => "worse: taken back".to_owned(),
         Verdict::Untried(why) => format!("not tried: {why}"),
     };
+    let note =
+        outcome.candidate.note.map_or_else(String::new, |note| format!("; {}", note.words()));
     format!(
-        "{}: lost {} without, {} with{ends}: {verdict}",
+        "{}: lost {} without, {} with{ends}: {verdict}{note}",
         outcome.candidate.name,
         share(&outcome.without),
         share(&outcome.with)

@@ -36,7 +36,11 @@ impl Bench for Host {
 }
 
 fn candidates(names: &[&str]) -> Vec<Candidate> {
-    let one = |name: &&str| Candidate { name: (*name).to_owned(), what: What::Tool(Vec::new()) };
+    let one = |name: &&str| Candidate {
+        name: (*name).to_owned(),
+        what: What::Tool(Vec::new()),
+        note: None,
+    };
     names.iter().map(one).collect()
 }
 
