@@ -29,7 +29,7 @@ pub struct DecodedDatagram {
     /// units.
     pub bytes: Range<usize>,
     /// Those bytes themselves, where they were put together from fragments.
-    pub reassembled: Option<Arc<[u8]>>,
+    pub reassembled: Option<Arc<Joined>>,
     /// The flow that this one travels in.
     pub parent: Option<Uid>,
     /// What the checksum of the IP header says, or those of all fragments that it was put together
@@ -40,6 +40,15 @@ pub struct DecodedDatagram {
     /// Whether it stands for its packet where packets are counted: of a packet that was analysed and
     /// belongs to any flow, one unit does.
     pub is_packet: bool,
+}
+
+/// What was put together from fragments.
+#[derive(Clone, Debug)]
+pub struct Joined {
+    /// The payload of all of them.
+    pub bytes: Box<[u8]>,
+    /// The numbers of the packets that brought them, in order.
+    pub packets: Box<[u64]>,
 }
 
 impl Default for DecodedDatagram {
@@ -120,7 +129,7 @@ impl DecodedDatagram {
     #[inline]
     pub fn data<'a>(&'a self, bytes: &'a [u8]) -> &'a [u8] {
         match &self.reassembled {
-            Some(bytes) => bytes,
+            Some(joined) => &joined.bytes,
             None => bytes.get(self.bytes.clone()).unwrap_or_default(),
         }
     }

@@ -15,8 +15,9 @@ use super::tunnels::is_plain_udp;
 use crate::key::uid::Uid;
 use crate::log::weird::Weird;
 use crate::options::ChecksumMode;
-use crate::record::{Observer, Phase, Port, SortKey};
-use crate::unit::{DatagramBatch, DecodedDatagram};
+use crate::reassembly::fragments::Arrival;
+use crate::record::{Observer, Phase, Port, SortKey, Undecided};
+use crate::unit::{DatagramBatch, DecodedDatagram, Joined};
 use crate::weird::{Oddity, Weirds};
 
 /// One packet on its way, and what was met so far.
@@ -53,7 +54,7 @@ pub(super) struct OuterHeaders {
     /// headers say.
     joined: Option<ChecksumVerdict>,
     /// The bytes that it lies in, where they were put together from fragments.
-    reassembled: Option<Arc<[u8]>>,
+    reassembled: Option<Arc<Joined>>,
 }
 
 impl<'a, O: Observer> Walk<'a, O> {
@@ -318,12 +319,17 @@ impl<'a, O: Observer> Walk<'a, O> {
         };
         let mut weirds = Weirds::default();
         let now = self.ingress.now();
-        let whole = self.ingress.fragments.add(now, ip, header_checksum, payload, &mut weirds);
+        // Inside a tunnel, a fragment may have come in several packets itself.
+        let own = [self.ingress.ordinal];
+        let packets = outside.reassembled.as_ref().map_or(&own[..], |outer| &outer.packets);
+        let arrival = Arrival { now, packets };
+        let whole = self.ingress.fragments.add(arrival, ip, header_checksum, payload, &mut weirds);
         for Oddity { name, .. } in weirds.drain() {
             self.weird(name, Some(ip), None);
         }
         let Some(whole) = whole else {
             self.waits = true;
+            packets.iter().for_each(|it| self.observer.undecided(*it, Undecided::Fragment));
             return false;
         };
         if self.units.len() == self.first {
@@ -334,13 +340,14 @@ impl<'a, O: Observer> Walk<'a, O> {
         let mut inside = decode::reassembled(&whole.ip, &whole.payload);
         inside.vlan = decoded.vlan;
         inside.inner_vlan = decoded.inner_vlan;
-        let bytes: Arc<[u8]> = whole.payload.into();
+        let joined =
+            Arc::new(Joined { bytes: whole.payload.into(), packets: whole.packets.into() });
         let outside = OuterHeaders {
             joined: Some(whole.header_checksum),
-            reassembled: Some(Arc::clone(&bytes)),
+            reassembled: Some(Arc::clone(&joined)),
             ..outside.clone()
         };
-        self.datagram(&inside, &bytes, &outside)
+        self.datagram(&inside, &joined.bytes, &outside)
     }
 
     /// A fragment of which the capture kept too little. The first one has the ports, so that it

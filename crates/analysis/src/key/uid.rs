@@ -2,6 +2,7 @@
 
 use core::cmp::Ordering;
 use core::fmt;
+use core::str::FromStr;
 
 /// `C` and seventeen digits of base 62, which tell 96 bits of a hash.
 ///
@@ -50,6 +51,13 @@ impl Uid {
         let mut uid = Self::new(hash);
         uid.0[0] = b'F';
         uid
+    }
+
+    /// The 96 bits that it tells: [`Self::new`] makes the same of them.
+    #[must_use]
+    pub fn bits(&self) -> u128 {
+        let digit = |byte: &u8| DIGITS.binary_search(byte).unwrap_or(0) as u128;
+        self.0.iter().skip(1).fold(0, |bits, byte| bits * 62 + digit(byte))
     }
 
     /// A word made of the name, to mix into other hashes.
@@ -102,6 +110,33 @@ impl PartialOrd for Uid {
     }
 }
 
+/// A text that names no flow and no file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoUid;
+
+impl core::error::Error for NoUid {}
+
+impl fmt::Display for NoUid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "it is not an identifier of netsniff, which has C (connections) or F (files) and 17 letters or digits",
+        )
+    }
+}
+
+impl FromStr for Uid {
+    type Err = NoUid;
+
+    fn from_str(text: &str) -> Result<Self, NoUid> {
+        let bytes: [u8; Self::LEN] = text.as_bytes().try_into().map_err(|_| NoUid)?;
+        let uid = Self(bytes);
+        let [kind, digits @ ..] = bytes;
+        let is_known = matches!(kind, b'C' | b'F') && digits.iter().all(|it| DIGITS.contains(it));
+        // More than 96 bits are no name either.
+        (is_known && uid.bits() < 1 << 96).then_some(uid).ok_or(NoUid)
+    }
+}
+
 impl fmt::Display for Uid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -132,6 +167,24 @@ mod tests {
             value = value * 62 + digit as u128;
         }
         assert_eq!(value, (1 << 96) - 1);
+        assert_eq!(largest.bits(), value);
+    }
+
+    #[test]
+    fn what_was_printed_is_read_and_nothing_else() {
+        let mut hash = 1u128;
+        while hash < 1 << 96 {
+            let uid = Uid::new(hash);
+            assert_eq!(uid.as_str().parse(), Ok(uid));
+            assert_eq!((uid.bits(), Uid::new(uid.bits())), (hash, uid));
+            hash = hash * 5 + 3;
+        }
+        let file = Uid::of_file(77);
+        assert_eq!(file.as_str().parse(), Ok(file));
+        for text in ["", "C", "CHhAvVGS1DHFjwGM9", "D00000000000000000", "C0000000000000000-"] {
+            assert_eq!(text.parse::<Uid>(), Err(NoUid), "{text}");
+        }
+        assert_eq!("Czzzzzzzzzzzzzzzzz".parse::<Uid>(), Err(NoUid), "more than 96 bits");
     }
 
     #[test]

@@ -24,6 +24,17 @@ pub struct Reassembled {
     pub header_checksum: ChecksumVerdict,
     /// How many fragments it came in.
     pub fragments: u64,
+    /// The numbers of the packets that brought them, in order.
+    pub packets: Vec<u64>,
+}
+
+/// When a fragment came, and in what.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<'a> {
+    /// Engine time.
+    pub now: Timestamp,
+    /// The numbers of its packets: several where it is itself in a datagram that came in fragments.
+    pub packets: &'a [u64],
 }
 
 /// Datagrams, and the fragments that belong to them.
@@ -89,6 +100,8 @@ struct Datagram {
     /// Length of the payload, once the last fragment has told it.
     size: Option<u32>,
     fragments: u64,
+    /// The numbers of the packets that brought them.
+    packets: Vec<u64>,
     /// Disjoint pieces by their offset.
     pieces: BTreeMap<u32, Box<[u8]>>,
     piece_bytes: usize,
@@ -153,22 +166,23 @@ impl Fragments {
         self.statistics.cut += 1;
     }
 
-    /// Takes a fragment at engine time `now`, and returns the datagram that it completes.
+    /// Takes a fragment, and returns the datagram that it completes.
     ///
     /// `payload` is the whole payload of `ip`. What is strange about it goes to `weirds`. A
     /// header that is no fragment's is ignored.
     pub fn add(
         &mut self,
-        now: Timestamp,
+        arrival: Arrival<'_>,
         ip: &Ip,
         header_checksum: ChecksumVerdict,
         payload: &[u8],
         weirds: &mut Weirds,
     ) -> Option<Reassembled> {
+        let Arrival { now, packets } = arrival;
         let fragment = ip.fragment?;
         self.statistics.fragments += 1;
         let key = Key::of(ip);
-        if !self.make_room(&key, payload.len() + PIECE_COST + DATAGRAM_COST) {
+        if !self.make_room(&key, cost_of(payload, packets) + DATAGRAM_COST) {
             self.statistics.evicted.fragments += 1;
             return None;
         }
@@ -191,6 +205,7 @@ impl Fragments {
             datagram.header_checksum = header_checksum;
         }
         let held = datagram.bytes();
+        datagram.packets.extend_from_slice(packets);
         datagram.check(ip, weirds);
         let end = fragment.offset.saturating_add(payload.len() as u32);
         let is_acceptable = is_acceptable_end(ip, end)
@@ -266,6 +281,11 @@ impl Fragments {
     }
 }
 
+/// The most bytes that a fragment takes.
+const fn cost_of(payload: &[u8], packets: &[u64]) -> usize {
+    payload.len() + PIECE_COST + size_of_val(packets)
+}
+
 impl Key {
     fn of(ip: &Ip) -> Self {
         Self {
@@ -299,6 +319,7 @@ impl Datagram {
             first: None,
             size: None,
             fragments: 0,
+            packets: Vec::new(),
             pieces: BTreeMap::new(),
             piece_bytes: 0,
             header_checksum: ChecksumVerdict::Unknown,
@@ -307,13 +328,14 @@ impl Datagram {
     }
 
     fn bytes(&self) -> usize {
-        self.piece_bytes + self.pieces.len() * PIECE_COST
+        self.piece_bytes + self.pieces.len() * PIECE_COST + self.packets.len() * size_of::<u64>()
     }
 
     /// Keeps only the memory that the rest is to be discarded, too.
     fn discard(&mut self) {
         self.is_discarded = true;
         self.pieces = BTreeMap::new();
+        self.packets = Vec::new();
         self.piece_bytes = 0;
     }
 
@@ -429,6 +451,7 @@ impl Datagram {
             payload,
             header_checksum: self.header_checksum,
             fragments: self.fragments,
+            packets: self.packets.clone(),
         })
     }
 }
@@ -481,7 +504,7 @@ mod tests {
         fn add(&mut self, ip: &Ip, payload: &[u8]) -> Option<Reassembled> {
             let mut weirds = Weirds::default();
             let whole = self.fragments.add(
-                Timestamp::EPOCH,
+                Arrival { now: Timestamp::EPOCH, packets: &[1] },
                 ip,
                 ChecksumVerdict::Good,
                 payload,

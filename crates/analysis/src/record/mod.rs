@@ -7,6 +7,7 @@
 mod anonymous;
 mod connection;
 mod declare;
+mod membership;
 mod order;
 mod registry;
 mod row;
@@ -15,6 +16,7 @@ mod value;
 
 pub use anonymous::{Anonymous, RecordAnonymizer};
 pub use connection::{Connection, Proto};
+pub use membership::{Membership, Undecided};
 pub use order::{Observer, Phase, SortKey};
 pub use registry::Registry;
 pub use row::{BegunRow, Columns, Fact, LastColumns, Row, RowEnd, WholeRow};

@@ -2,7 +2,7 @@
 
 use netsniff_packet::Timestamp;
 
-use super::{Connection, Fact, Record, Row, WholeRow};
+use super::{Connection, Fact, Membership, Record, Row, Undecided, WholeRow};
 use crate::key::uid::Uid;
 
 /// Whoever takes the records of the engine.
@@ -25,6 +25,14 @@ pub trait Observer {
     ) {
         self.record(key, &WholeRow::new(connection, row));
     }
+
+    /// A packet belongs to a flow. Where nobody asks, nothing is computed.
+    #[inline(always)]
+    fn member(&mut self, _membership: &Membership<'_>) {}
+
+    /// The packet with this number may turn out to belong to a flow, or to another one.
+    #[inline(always)]
+    fn undecided(&mut self, _ordinal: u64, _why: Undecided<'_>) {}
 
     /// It is time for joins to look at what waits to be over, as Zeek looks at its tables.
     fn look(&mut self, _key: &SortKey) {}

@@ -35,7 +35,7 @@ use crate::limits::Limits;
 use crate::naming::Naming;
 use crate::options::{ChecksumMode, Options};
 use crate::protocol::Findings;
-use crate::record::{Observer, Phase, SortKey};
+use crate::record::{Membership, Observer, Phase, SortKey, Undecided};
 use crate::unit::DecodedDatagram;
 use crate::weird::Weirds;
 use app_context::AppContext;
@@ -244,6 +244,7 @@ impl FlowTracker {
         let place =
             lookup.place.filter(is_there).or_else(|| self.table.find(lookup.hash, &lookup.key));
         let depth = place.and_then(|place| self.depth_if_ongoing(place, lookup, tick, observer));
+        let (mut begins, mut claimed_from) = (false, None);
         let place = match (place, depth) {
             (Some(place), Some(depth)) => {
                 if self.take(lookup, bytes, place, depth) {
@@ -253,12 +254,17 @@ impl FlowTracker {
             }
             _ if self.depth == Depth::Packets => return self.count_only(unit),
             _ => {
+                begins = true;
+                claimed_from = self.challenger.as_ref().map(|challenger| challenger.time);
                 let Some(place) = self.begin(lookup, bytes, observer) else { return };
                 self.take(lookup, bytes, place, self.depth);
                 self.arm_first(place);
                 place
             }
         };
+        if let Some(flow) = self.table.flow(place) {
+            tell_membership(unit, flow, begins, claimed_from, observer);
+        }
         if let Some(interval) = self.rtt.take()
             && let Some(flow) = self.table.flow(place)
         {
@@ -464,6 +470,27 @@ impl FlowTracker {
         {
             flow.flip();
         }
+    }
+}
+
+/// Tells to which flow the packet of a datagram belongs.
+#[inline(always)]
+fn tell_membership<O: Observer>(
+    unit: &DecodedDatagram,
+    flow: &Flow,
+    begins: bool,
+    claimed_from: Option<Timestamp>,
+    observer: &mut O,
+) {
+    let (ordinal, key, name) = (unit.ordinal, &flow.key, flow.name_bits());
+    let fragments = unit.reassembled.as_ref().map_or(&[][..], |joined| &joined.packets);
+    observer.member(&Membership { ordinal, fragments, key, name, begins, claimed_from });
+    let TransportState::Connection(tcp) = &flow.exchange else { return };
+    if let Transport::Tcp(header) = &unit.decoded.transport
+        && header.flags.any(TcpFlags::SYN)
+        && tcp.is_challenged_by(header)
+    {
+        observer.undecided(ordinal, Undecided::Syn(key));
     }
 }
 

@@ -132,6 +132,13 @@ impl TcpConnection {
         self.contest.as_ref().is_some_and(|contest| contest.is_believed)
     }
 
+    /// Whether the segment is a SYN that was not taken for one of this connection, and may begin another.
+    #[must_use]
+    pub fn is_challenged_by(&self, tcp: &Tcp) -> bool {
+        let challenger = self.contest.as_ref().and_then(|contest| contest.challenger.as_ref());
+        !tcp.flags.any(TcpFlags::ACK) && challenger.is_some_and(|it| it.first.has_number(tcp))
+    }
+
     /// Whether the segment answers a SYN that was not taken for one of this connection: it is over,
     /// and another one has begun with that SYN.
     #[must_use]
