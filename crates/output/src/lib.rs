@@ -3,6 +3,7 @@
 //! A worker renders records into a [`RowBuffer`], sorts it and hands it over; the writer merges the
 //! buffers of all workers into a [`RowSink`]: files in a directory or one stream.
 
+pub mod condition;
 mod descriptors;
 mod extracted;
 mod extracting;
