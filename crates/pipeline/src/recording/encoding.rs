@@ -85,19 +85,31 @@ impl Encoding {
         }
     }
 
-    /// Adds a packet, and before it what was lost, where the format can tell.
+    /// Describes one more interface, where the format can tell.
+    ///
+    /// # Errors
+    ///
+    /// Texts longer than a block can be.
+    pub fn interface(&mut self, interface: &Interface, out: &mut Vec<u8>) -> io::Result<()> {
+        if let Encoder::Pcapng(encoder) = &mut self.encoder {
+            let resolution = Resolution::NANOSECONDS;
+            encoder.interface(&Interface { resolution, ..interface.clone() }, out)?;
+        }
+        self.interfaces += 1;
+        Ok(())
+    }
+
+    /// Adds a packet with what is told of it, where the format can tell.
     #[inline]
     pub fn packet(
         &self,
         packet: &Packet<'_>,
-        lost: Option<u64>,
+        notes: PacketNotes<'_>,
         out: &mut Vec<u8>,
     ) -> io::Result<()> {
         match &self.encoder {
             Encoder::Pcap(encoder) => encoder.packet(packet, out),
-            Encoder::Pcapng(encoder) => {
-                encoder.packet(packet, PacketNotes { lost, comment: None }, out)
-            }
+            Encoder::Pcapng(encoder) => encoder.packet(packet, notes, out),
         }
     }
 

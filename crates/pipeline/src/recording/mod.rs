@@ -38,7 +38,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use netsniff_analysis::flow::cutoff::{FLOWS, FlowCutoff};
 use netsniff_packet::{Batch, Packet, Timestamp};
-use netsniff_pcapfile::{Counters, Interface, Section};
+use netsniff_pcapfile::{Counters, Interface, PacketNotes, Section};
 
 use self::books::{Books, State, Statistics, Tally};
 use self::encoding::Encoding;
@@ -301,8 +301,9 @@ impl Recorder {
         }
         let Some(ledger) = self.ledgers.get(packet.interface as usize) else { return false };
         let lost = ledger.pending();
+        let notes = PacketNotes { lost, comment: None };
         let before = self.chunk.bytes.len();
-        if self.encoding.packet(packet, lost, &mut self.chunk.bytes).is_err() {
+        if self.encoding.packet(packet, notes, &mut self.chunk.bytes).is_err() {
             return false;
         }
         if lost.is_some()

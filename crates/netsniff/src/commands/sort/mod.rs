@@ -1,6 +1,6 @@
 //! `netsniff sort`: captures in the order of time.
 
-mod output;
+pub(crate) mod output;
 mod runs;
 
 use std::fs::Metadata;
@@ -12,8 +12,8 @@ use netsniff_console::number::{duration, exact};
 use netsniff_console::paths::{is_same_file, is_stdin};
 use netsniff_console::progress::ProgressLine;
 use netsniff_console::{DAMAGED, DONE, FAILED, UsageError, print, quantity, say};
-use netsniff_packet::{Batch, Loss, Progress, Source as _, Stage};
-use netsniff_pcapfile::{Facts, Interface, Section};
+use netsniff_packet::{Batch, LinkType, Loss, Progress, Source as _, Stage};
+use netsniff_pcapfile::{Facts, Interface, PacketNotes, Section};
 use netsniff_pipeline::recording::naming::{CaptureFormat, packing_of_name};
 
 use self::output::Output;
@@ -227,9 +227,18 @@ impl Work {
         let application = Some(concat!("netsniff ", env!("CARGO_PKG_VERSION")).to_owned());
         let section = Section { application, ..self.section };
         let packing = packing_of_name(&args.output);
-        let mut output = Output::begin(&args.output, format, packing, &section, self.interfaces)?;
-        let written = self.sorter.finish(|item| output.packet(item));
-        let written = written.and_then(|()| output.finish());
+        // Numbers count in pcapng alone, and pcap holds one link type.
+        let is_written = |packets: u64| format == CaptureFormat::Pcapng || packets > 0;
+        let with_packets = self.interfaces.iter().filter(|(_, packets)| is_written(*packets));
+        let described: Vec<_> = with_packets.map(|(interface, _)| interface.clone()).collect();
+        let mut output = Output::begin(&args.output, format, packing, &section, &described)?;
+        let written = self.sorter.finish(|item| {
+            let interface = self.interfaces.get(item.interface as usize);
+            let link_type = interface.map_or(LinkType::ETHERNET, |(it, _)| it.link_type);
+            let lost = (item.lost > 0).then_some(item.lost);
+            output.packet(&item.packet(link_type), PacketNotes { lost, comment: None })
+        });
+        let written = written.and_then(|()| output.finish(&described));
         written.with_context(|| format!("cannot write {}", args.output.display()))
     }
 

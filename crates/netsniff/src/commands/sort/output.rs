@@ -1,4 +1,4 @@
-//! The capture that sorting writes: under another name until it is whole.
+//! A capture file that is written under another name until it is whole.
 
 use std::fs::{self, File};
 use std::io::{self, Write, stdout};
@@ -7,20 +7,17 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use netsniff_console::paths::is_stdin;
 use netsniff_console::unlinked;
-use netsniff_packet::{LinkType, Packet, Timestamp};
-use netsniff_pcapfile::{Counters, Interface, Packer, Packing, Section, Statistics};
+use netsniff_packet::{Packet, Timestamp};
+use netsniff_pcapfile::{Counters, Interface, Packer, PacketNotes, Packing, Section, Statistics};
 use netsniff_pipeline::recording::encoding::Encoding;
 use netsniff_pipeline::recording::naming::CaptureFormat;
-
-use super::runs::Item;
 
 /// Bytes gathered before they are packed or written.
 const WRITE_SIZE: usize = 256 << 10;
 
 /// A capture file that is written.
-pub(super) struct Output {
+pub(crate) struct Output {
     encoding: Encoding,
-    interfaces: Vec<(Interface, u64)>,
     /// What waits to be written.
     blocks: Vec<u8>,
     packer: Packer<Box<dyn Write>>,
@@ -35,52 +32,44 @@ struct Unfinished {
 }
 
 impl Output {
-    /// Begins a file with these interfaces, each with the number of its packets.
+    /// Begins a file with these interfaces.
     ///
     /// # Errors
     ///
-    /// When it cannot be created, or the format cannot hold the interfaces that have packets.
-    pub(super) fn begin(
+    /// When it cannot be created, or the format cannot hold the interfaces.
+    pub(crate) fn begin(
         path: &Path,
         format: CaptureFormat,
         packing: Option<Packing>,
         section: &Section,
-        interfaces: Vec<(Interface, u64)>,
+        interfaces: &[Interface],
     ) -> anyhow::Result<Self> {
-        // Numbers count in pcapng alone, and pcap holds one link type.
-        let is_written = |packets: u64| format == CaptureFormat::Pcapng || packets > 0;
-        let described: Vec<Interface> = interfaces
-            .iter()
-            .filter(|(_, packets)| is_written(*packets))
-            .map(|(interface, _)| interface.clone())
-            .collect();
-        let encoding = Encoding::new(format, section, &described)?;
+        let encoding = Encoding::new(format, section, interfaces)?;
         let (output, unfinished) =
             create(path).with_context(|| format!("cannot create {}", path.display()))?;
         let packer = Packer::new(output, packing).context("cannot begin to pack")?;
         let blocks = encoding.header().to_vec();
         let latest = Timestamp::EPOCH;
-        Ok(Self { encoding, interfaces, blocks, packer, unfinished, latest })
+        Ok(Self { encoding, blocks, packer, unfinished, latest })
+    }
+
+    /// Describes an interface that was not known when the file began.
+    ///
+    /// # Errors
+    ///
+    /// Texts longer than a block can be.
+    pub(crate) fn interface(&mut self, interface: &Interface) -> io::Result<()> {
+        self.encoding.interface(interface, &mut self.blocks)
     }
 
     /// Adds the packet that comes next.
     ///
     /// # Errors
     ///
-    /// Those of the output, and a time that the format cannot tell.
-    pub(super) fn packet(&mut self, item: &Item<'_>) -> io::Result<()> {
-        let interface = self.interfaces.get(item.interface as usize);
-        let link_type = interface.map_or(LinkType::ETHERNET, |(interface, _)| interface.link_type);
-        self.latest = self.latest.max(item.time);
-        let packet = Packet {
-            timestamp: item.time,
-            data: item.data,
-            wire_len: item.wire_len,
-            link_type,
-            interface: item.interface,
-        };
-        let lost = (item.lost > 0).then_some(item.lost);
-        self.encoding.packet(&packet, lost, &mut self.blocks)?;
+    /// Those of the output, a time that the format cannot tell, and a link type that it cannot hold.
+    pub(crate) fn packet(&mut self, packet: &Packet<'_>, notes: PacketNotes<'_>) -> io::Result<()> {
+        self.latest = self.latest.max(packet.timestamp);
+        self.encoding.packet(packet, notes, &mut self.blocks)?;
         if self.blocks.len() >= WRITE_SIZE { self.write() } else { Ok(()) }
     }
 
@@ -90,13 +79,16 @@ impl Output {
         Ok(())
     }
 
-    /// Adds what the interfaces counted, ends the file and gives it its name.
+    /// Adds what the interfaces counted by the end, ends the file and gives it its name.
     ///
     /// # Errors
     ///
     /// Those of the output.
-    pub(super) fn finish(mut self) -> io::Result<()> {
-        for (number, (interface, _)) in (0..).zip(&self.interfaces) {
+    pub(crate) fn finish<'i>(
+        mut self,
+        interfaces: impl IntoIterator<Item = &'i Interface>,
+    ) -> io::Result<()> {
+        for (number, interface) in (0..).zip(interfaces) {
             // Those between packets stand there.
             let counters = Counters { dropped_between_packets: None, ..interface.counters };
             if counters != Counters::NONE {

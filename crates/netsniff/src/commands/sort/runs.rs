@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use netsniff_packet::Timestamp;
+use netsniff_packet::{LinkType, Packet, Timestamp};
 
 /// Bytes of the pieces in which packets are kept, unless one alone is longer.
 const PIECE: usize = 1 << 20;
@@ -35,6 +35,17 @@ pub(super) struct Item<'a> {
 const HEAD: usize = 8 + 4 + 4 + 8 + 4;
 
 impl<'a> Item<'a> {
+    /// The packet of an interface of this link type.
+    pub(super) const fn packet(&self, link_type: LinkType) -> Packet<'a> {
+        Packet {
+            timestamp: self.time,
+            data: self.data,
+            wire_len: self.wire_len,
+            link_type,
+            interface: self.interface,
+        }
+    }
+
     fn append(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.time.nanos().to_le_bytes());
         out.extend_from_slice(&self.interface.to_le_bytes());
