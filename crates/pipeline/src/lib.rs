@@ -8,6 +8,7 @@
 //! of workers. With one worker everything runs in the calling thread, without any hand-off.
 
 pub mod books;
+pub mod carving;
 mod files;
 pub mod live;
 pub mod receiving;

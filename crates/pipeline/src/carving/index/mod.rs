@@ -1,0 +1,87 @@
+//! Which packets of a capture belong to which connection, in a small file beside it.
+//!
+//! `day.pcapng.nsi` has a table of the blocks that the capture can be read in, and for each connection the numbers of its
+//! packets. With it only the blocks of wanted packets are read.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`build`] | packets of connections, as the carver tells them, on their way into the file |
+//! | [`blocks`] | where a capture can be read from |
+//! | [`mod@format`] | the bytes of the file |
+//! | [`excerpt`] | a capture of which only some blocks are read |
+//! | [`pick`] | wanted packets out of excerpts |
+
+pub mod blocks;
+pub mod build;
+pub mod excerpt;
+pub mod format;
+pub mod pick;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// Bytes at the begin of a capture by which it is known again.
+const HEAD: u64 = 64 << 10;
+
+/// What a capture file is known by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Its size in bytes.
+    pub size: u64,
+    /// When it was last changed, in nanoseconds since 1970.
+    pub modified: i64,
+    /// A hash of its first bytes.
+    pub head: u64,
+}
+
+impl Identity {
+    /// Of a file as it is now.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be read, and of what is no regular file.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::Error::other("it is no regular file"));
+        }
+        let since = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mut bytes = Vec::new();
+        file.take(HEAD).read_to_end(&mut bytes)?;
+        Ok(Self {
+            size: metadata.len(),
+            modified: i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
+            head: hash(&bytes, FIRST),
+        })
+    }
+
+    /// A hash of several captures, which are analysed as one.
+    #[must_use]
+    pub fn of_all(all: &[Self]) -> u64 {
+        all.iter().fold(FIRST, |sum, it| {
+            let words = [it.size, it.modified.cast_unsigned(), it.head];
+            words.iter().fold(sum, |sum, word| hash(&word.to_le_bytes(), sum))
+        })
+    }
+}
+
+/// The name of the index of a capture: that of the capture with `.nsi` behind it.
+#[must_use]
+pub fn index_name(capture: &Path) -> PathBuf {
+    let mut name = OsString::from(capture);
+    name.push(".nsi");
+    name.into()
+}
+
+/// What hashing begins with.
+const FIRST: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// FNV-1a: it finds damage, and is no protection from who wants to deceive.
+fn hash(bytes: &[u8], from: u64) -> u64 {
+    let step = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    bytes.iter().fold(from, step)
+}

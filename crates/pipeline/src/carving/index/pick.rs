@@ -1,0 +1,125 @@
+//! Packets of chosen connections out of excerpts, by their numbers.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use netsniff_packet::Batch;
+
+use super::excerpt::Numbers;
+use crate::carving::choice::PacketChoice;
+use crate::carving::{CarvingStatistics, TakeCarved, lost_before};
+
+/// What is picked out of one capture.
+#[derive(Debug)]
+pub struct Picked {
+    /// The numbers of the packets that its excerpt has.
+    numbers: Numbers,
+    /// Wanted packets with their flows, by number, and how many of them are behind.
+    wanted: Vec<(u64, u128)>,
+    at: usize,
+}
+
+impl Picked {
+    /// Wanted packets with their flows, by number, out of an excerpt with packets of these `numbers`.
+    #[must_use]
+    pub const fn new(numbers: Numbers, wanted: Vec<(u64, u128)>) -> Self {
+        Self { numbers, wanted, at: 0 }
+    }
+
+    /// How many packets are wanted, each as often as it has flows.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.wanted.len()
+    }
+
+    /// Whether none is.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.wanted.is_empty()
+    }
+
+    /// Puts the wanted flows of the next packet into `flows`; `None` where there should be none.
+    fn next(&mut self, flows: &mut Vec<u128>) -> Option<()> {
+        let number = self.numbers.next()?;
+        flows.clear();
+        while let Some((_, flow)) = self.wanted.get(self.at).filter(|(it, _)| *it <= number) {
+            flows.push(*flow);
+            self.at += 1;
+        }
+        Some(())
+    }
+}
+
+/// Picks packets out of captures that are read as one.
+#[derive(Debug)]
+pub struct Picker {
+    files: Vec<Picked>,
+    packets: PacketChoice,
+    lost: u64,
+    flows: Vec<u128>,
+    statistics: CarvingStatistics,
+    /// The flows of which there was a packet.
+    found: BTreeSet<u128>,
+}
+
+impl Picker {
+    /// Picks those of these packets that `packets` wants.
+    #[must_use]
+    pub fn new(files: Vec<Picked>, packets: PacketChoice) -> Self {
+        Self {
+            files,
+            packets,
+            lost: 0,
+            flows: Vec::new(),
+            statistics: CarvingStatistics::default(),
+            found: BTreeSet::new(),
+        }
+    }
+
+    /// Takes the packets of a batch; `file_of` tells the file of an interface.
+    ///
+    /// # Errors
+    ///
+    /// Those of `taker`, and a capture that is not what its index says.
+    pub fn batch<T: TakeCarved>(
+        &mut self,
+        batch: &Batch,
+        file_of: &[usize],
+        taker: &mut T,
+    ) -> io::Result<()> {
+        let mut losses = batch.losses.iter().peekable();
+        for (at, packet) in batch.iter().enumerate() {
+            while let Some((_, loss)) = losses.next_if(|(place, _)| *place as usize <= at) {
+                self.lost = self.lost.saturating_add(lost_before(loss, file_of.len()));
+            }
+            self.statistics.read += 1;
+            let file = file_of.get(packet.interface as usize);
+            let file = file.and_then(|file| self.files.get_mut(*file));
+            if file.and_then(|file| file.next(&mut self.flows)).is_none() {
+                return Err(io::Error::other("a capture has other packets than its index says"));
+            }
+            self.found.extend(&self.flows);
+            if self.flows.is_empty() || !self.packets.wants(&packet) {
+                continue;
+            }
+            self.statistics.packets += 1;
+            taker.packet(&packet, &self.flows, core::mem::take(&mut self.lost))?;
+        }
+        for (_, loss) in losses {
+            self.lost = self.lost.saturating_add(lost_before(loss, file_of.len()));
+        }
+        Ok(())
+    }
+
+    /// What was picked, and the flows of which there was a packet.
+    ///
+    /// # Errors
+    ///
+    /// Packets that the index has and the capture does not.
+    pub fn finish(self) -> io::Result<(CarvingStatistics, BTreeSet<u128>)> {
+        if self.files.iter().any(|file| file.at < file.wanted.len()) {
+            return Err(io::Error::other("a capture has fewer packets than its index says"));
+        }
+        Ok((self.statistics, self.found))
+    }
+}

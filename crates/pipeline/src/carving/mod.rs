@@ -1,0 +1,262 @@
+//! From packets to the packets of chosen flows, in one pass and in bounded memory.
+//!
+//! The engine tells for each packet which flows it belongs to. Most are decided at once. Fragments wait for their
+//! datagram, and a SYN within a connection for its answer, which tells whether it begins another one. What is wanted
+//! waits behind them, so that packets come out in the order in which they came in.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`choice`] | which flows and packets are wanted |
+//! | `watch` | what the engine tells of a batch |
+//! | `held` | packets that wait |
+//! | [`index`] | which packets belong to which connection, in a file |
+
+pub mod choice;
+mod held;
+pub mod index;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+use std::io;
+use std::time::Duration;
+
+use netsniff_analysis::file::Bodies;
+use netsniff_analysis::key::uid::Uid;
+use netsniff_analysis::{Engine, Limits, Options};
+use netsniff_packet::{Batch, Loss, Packet, Stage, Timestamp};
+
+use self::choice::{FlowChoice, PacketChoice};
+use self::held::{HeldPacket, HeldPackets};
+use self::watch::{Doubt, Told, Watch};
+
+/// How long a SYN within a connection waits for its answer: longer than hosts repeat it at first.
+const SYN_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Whoever takes the packets.
+pub trait TakeCarved {
+    /// A packet of the flows with these names ([`Uid::new`] makes their uids), before which the capture lost so many
+    /// behind the one before.
+    ///
+    /// # Errors
+    ///
+    /// Whatever is to end the carving.
+    fn packet(&mut self, packet: &Packet<'_>, flows: &[u128], lost: u64) -> io::Result<()>;
+}
+
+/// What was carved.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CarvingStatistics {
+    /// Packets read.
+    pub read: u64,
+    /// Packets carved.
+    pub packets: u64,
+    /// Packets that waited for a decision and were decided as they stood, since the bound of memory was reached.
+    pub hurried: u64,
+}
+
+/// Packets that a loss tells of at its place. With several interfaces nothing tells on which one their totals grew; these
+/// stand at the end of the file.
+const fn lost_before(loss: &Loss, interfaces: usize) -> u64 {
+    match loss.stage {
+        Stage::Interface | Stage::System if interfaces > 1 => 0,
+        _ => loss.packets,
+    }
+}
+
+/// Finds the packets of chosen flows.
+#[derive(Debug)]
+pub struct Carver {
+    engine: Engine,
+    watch: Watch,
+    packets: PacketChoice,
+    held: HeldPackets,
+    /// The most bytes that may wait.
+    most_held: usize,
+    fragment_patience: Duration,
+    /// Packets lost behind the last one that was taken or waits, and behind the last one that was taken.
+    lost: u64,
+    carried: u64,
+    statistics: CarvingStatistics,
+}
+
+impl Carver {
+    /// Carves packets of `flows`; `most_held` bytes may wait for a decision. `seed` is as for [`Engine::new`].
+    #[must_use]
+    pub fn new(
+        flows: FlowChoice,
+        packets: PacketChoice,
+        limits: Limits,
+        options: Options,
+        seed: u64,
+        most_held: usize,
+    ) -> Self {
+        // As deep as by default, since what is said tells when some flows end. What is in bodies does not.
+        let options = Options { bodies: Bodies::Head, ..options };
+        Self {
+            engine: Engine::new(limits, options, seed),
+            watch: Watch::new(flows),
+            packets,
+            held: HeldPackets::default(),
+            most_held,
+            fragment_patience: limits.fragment_timeout,
+            lost: 0,
+            carried: 0,
+            statistics: CarvingStatistics::default(),
+        }
+    }
+
+    /// Takes the packets of a batch in order, of a source that has described so many interfaces.
+    ///
+    /// # Errors
+    ///
+    /// Those of `taker`.
+    pub fn batch<T: TakeCarved>(
+        &mut self,
+        batch: &Batch,
+        interfaces: usize,
+        taker: &mut T,
+    ) -> io::Result<()> {
+        self.engine.batch(batch, &mut self.watch);
+        self.settle();
+        // Lent out, since it is read while all else changes.
+        let mut told = core::mem::take(&mut self.watch.told);
+        self.sort_out(&told, batch, interfaces, taker)?;
+        told.claims.iter().for_each(|claim| self.held.claim(claim));
+        told.clear();
+        self.watch.told = told;
+        self.flush(taker)
+    }
+
+    /// Decides what waits at the end of the input.
+    ///
+    /// # Errors
+    ///
+    /// Those of `taker`.
+    pub fn finish<T: TakeCarved>(
+        mut self,
+        taker: &mut T,
+    ) -> io::Result<(CarvingStatistics, Vec<Uid>)> {
+        self.engine.finish(&mut self.watch);
+        self.settle();
+        self.watch.told.claims.iter().for_each(|claim| self.held.claim(claim));
+        while let Some(packet) = self.held.pop_if(|_| true) {
+            self.decide(&packet, taker)?;
+        }
+        let missing = self.watch.choice.missing_in(&self.watch.found);
+        Ok((self.statistics, missing))
+    }
+
+    /// Tells packets that wait what was found out of them.
+    fn settle(&mut self) {
+        let mut told = core::mem::take(&mut self.watch.told);
+        // Fragments are told before flows of the same round.
+        told.members.sort_by_key(|(ordinal, _)| *ordinal);
+        told.doubts.sort_by_key(|(ordinal, _)| *ordinal);
+        let before = self.statistics.read;
+        if !self.held.is_empty() {
+            for &(ordinal, why) in told.doubts.iter().filter(|(it, _)| *it <= before) {
+                self.held.seen(ordinal, Some((why, self.patience(why))));
+            }
+            if before <= self.engine.ingress().ordinal() {
+                self.held.seen(before, None);
+            }
+            for (ordinal, name) in told.members.iter().filter(|(it, _)| *it <= before) {
+                self.held.add(*ordinal, *name);
+            }
+            told.joined.iter().for_each(|ordinal| self.held.join(*ordinal));
+        }
+        self.watch.told = told;
+    }
+
+    /// Takes, keeps or drops each packet of a batch.
+    fn sort_out<T: TakeCarved>(
+        &mut self,
+        told: &Told,
+        batch: &Batch,
+        interfaces: usize,
+        taker: &mut T,
+    ) -> io::Result<()> {
+        let mut told = told.packets_from(self.statistics.read + 1);
+        let mut losses = batch.losses.iter().peekable();
+        let mut flows = Vec::new();
+        for (at, packet) in batch.iter().enumerate() {
+            while let Some((_, loss)) = losses.next_if(|(place, _)| *place as usize <= at) {
+                self.lose(loss, interfaces);
+            }
+            self.statistics.read += 1;
+            let ordinal = self.statistics.read;
+            let is_unseen = ordinal > self.engine.ingress().ordinal();
+            let doubt = told.of(ordinal, &mut flows).or(is_unseen.then_some(Doubt::Unseen));
+            let may_be = !flows.is_empty() || doubt.is_some() || self.watch.choice.is_everything();
+            if !may_be || !self.packets.wants(&packet) {
+                continue;
+            }
+            if doubt.is_none() && self.held.is_empty() {
+                let lost = core::mem::take(&mut self.lost);
+                self.take(&packet, &flows, lost, taker)?;
+            } else {
+                self.keep(HeldPacket::new(ordinal, &packet, flows.clone()), doubt);
+            }
+        }
+        losses.for_each(|(_, loss)| self.lose(loss, interfaces));
+        Ok(())
+    }
+
+    fn keep(&mut self, mut packet: HeldPacket, doubt: Option<Doubt>) {
+        packet.lost = core::mem::take(&mut self.lost);
+        packet.doubt = doubt.map(|why| (why, self.patience(why)));
+        self.held.push(packet);
+    }
+
+    /// Up to which engine time a packet waits that begins to wait now.
+    fn patience(&self, why: Doubt) -> Timestamp {
+        let now = self.engine.ingress().now();
+        match why {
+            Doubt::Syn(..) => now + SYN_PATIENCE,
+            Doubt::Fragment => now + self.fragment_patience,
+            // The next packet ends it, whenever that comes.
+            Doubt::Unseen => Timestamp::MAX,
+        }
+    }
+
+    fn lose(&mut self, loss: &Loss, interfaces: usize) {
+        self.lost = self.lost.saturating_add(lost_before(loss, interfaces));
+    }
+
+    /// Decides packets from the first one on, up to one that has to wait.
+    fn flush<T: TakeCarved>(&mut self, taker: &mut T) -> io::Result<()> {
+        let now = self.engine.ingress().now();
+        loop {
+            let is_full = self.held.bytes() > self.most_held;
+            let is_decided =
+                |packet: &HeldPacket| is_full || packet.doubt.is_none_or(|(_, until)| until < now);
+            let Some(packet) = self.held.pop_if(is_decided) else { return Ok(()) };
+            let is_hurried = packet.doubt.is_some_and(|(_, until)| until >= now);
+            self.statistics.hurried += u64::from(is_hurried);
+            self.decide(&packet, taker)?;
+        }
+    }
+
+    /// Takes or drops a packet that waited.
+    fn decide<T: TakeCarved>(&mut self, packet: &HeldPacket, taker: &mut T) -> io::Result<()> {
+        if packet.flows.is_empty() && !self.watch.choice.is_everything() {
+            self.carried = self.carried.saturating_add(packet.lost);
+            return Ok(());
+        }
+        self.take(&packet.packet(), &packet.flows, packet.lost, taker)
+    }
+
+    /// Hands a packet over, before which so many were `lost` behind the last one that waited or was taken.
+    fn take<T: TakeCarved>(
+        &mut self,
+        packet: &Packet<'_>,
+        flows: &[u128],
+        lost: u64,
+        taker: &mut T,
+    ) -> io::Result<()> {
+        let lost = lost.saturating_add(core::mem::take(&mut self.carried));
+        self.statistics.packets += 1;
+        taker.packet(packet, flows, lost)
+    }
+}
