@@ -12,8 +12,8 @@ use netsniff_console::{DONE, FAILED, USAGE, UsageError, say};
 use netsniff_lab::commands::Program;
 
 use crate::commands::{
-    analyze, anonymize, completions, config as config_command, doctor, generate, info, lab,
-    protocols, receive, record, replay, schema, selftest, sort,
+    analyze, anonymize, completions, config as config_command, doctor, extract, generate, info,
+    lab, protocols, receive, record, replay, schema, selftest, sort,
 };
 use crate::config::{self, ConfigArgs};
 use crate::meant_command::with_command;
@@ -45,7 +45,9 @@ enum Command {
     Analyze(Box<analyze::AnalyzeArgs>),
     Anonymize(anonymize::AnonymizeArgs),
     Doctor(Box<doctor::DoctorArgs>),
+    Extract(Box<extract::ExtractArgs>),
     Generate(Box<generate::GenerateArgs>),
+    Index(extract::index::IndexArgs),
     Info(info::InfoArgs),
     Lab(Box<lab::LabArgs>),
     Receive(Box<receive::ReceiveArgs>),
@@ -121,7 +123,9 @@ fn run(cli: Cli) -> (ExitCode, bool) {
         Command::Analyze(args) => analyze::run(&args),
         Command::Anonymize(args) => anonymize::run(&args),
         Command::Doctor(args) => doctor::run(&args, PROGRAM),
+        Command::Extract(args) => extract::run(&args),
         Command::Generate(args) => generate::run(&args),
+        Command::Index(args) => extract::index::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Lab(args) => lab::run(&args, PROGRAM),
         Command::Receive(args) => receive::run(&args),

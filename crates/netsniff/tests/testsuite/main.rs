@@ -12,6 +12,8 @@ mod depth;
 mod doctor;
 mod every_packet;
 mod expected;
+mod extract;
+mod extract_index;
 mod extraction;
 mod fingerprints;
 mod formats;

@@ -34,6 +34,7 @@ use netsniff_console::{BELOW_QUALITY, DAMAGED, DONE, FAILED, say};
 use netsniff_output::{ExtractedFiles, LogFiles, Nowhere, RowSink, Stream, UnparsedFile};
 use netsniff_pipeline::{AnalysisOutcome, Attend, Settings};
 
+use super::extract::index::write;
 use super::inputs::{Inputs, Refused};
 use crate::summary::{Style, Summary};
 use args::{Request, Target};
@@ -108,7 +109,14 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let damaged = summary.input.sources.iter().any(|source| source.damage_count > 0);
     let code = exit_code(args, &analysis, damaged || !refused.is_empty());
     let has_failed = extracted.is_some_and(|directory| directory.has_failed());
+    let has_failed = has_failed || !index(args, &paths)?;
     Ok(if has_failed { FAILED } else { code })
+}
+
+/// Writes indexes of the files, where they are wanted. Returns whether nothing went wrong.
+fn index(args: &AnalyzeArgs, paths: &[PathBuf]) -> anyhow::Result<bool> {
+    let Some((limits, options)) = args.index() else { return Ok(true) };
+    Ok(write(paths, limits, options, args.quiet())?.is_some())
 }
 
 /// The exit code of an analysis, with a sentence for what is wrong.

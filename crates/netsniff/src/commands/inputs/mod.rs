@@ -64,6 +64,17 @@ impl Inputs {
         (Self { files, merged: Merged::new(readers), reordered: None }, refused)
     }
 
+    /// Reads captures out of what stands for their files, as [`Self::open`] does out of files.
+    pub(crate) fn out_of(parts: Vec<(PathBuf, Input)>, read_size: usize) -> Result<Self, Refused> {
+        let (mut files, mut readers) = (Vec::new(), Vec::new());
+        for (path, input) in parts {
+            let (file, reader) = capture(&path, input, None, read_size)?;
+            files.push(file);
+            readers.push(reader);
+        }
+        Ok(Self { files, merged: Merged::new(readers), reordered: None })
+    }
+
     /// Lets packets wait for those with earlier stamps, for no longer than `window`.
     pub(crate) fn reorder(&mut self, window: Duration) {
         self.reordered = Some(Reordered::new(window));
@@ -177,8 +188,21 @@ fn open(path: &Path, read_size: usize) -> Result<(CaptureFile, Reader<Input>), R
         }
         (Box::new(file), metadata.is_file().then_some(metadata.len()))
     };
-    let reader = Reader::with_read_size(input, read_size)
-        .map_err(|error| refused(format!("{error}{}", remedy(&error, path).unwrap_or_default())))?;
+    capture(path, input, size, read_size)
+}
+
+/// The file and reader of a capture, out of `input`.
+fn capture(
+    path: &Path,
+    input: Input,
+    size: Option<u64>,
+    read_size: usize,
+) -> Result<(CaptureFile, Reader<Input>), Refused> {
+    let reader = Reader::with_read_size(input, read_size).map_err(|error| Refused {
+        path: path.to_owned(),
+        missing: false,
+        said: format!("{error}{}", remedy(&error, path).unwrap_or_default()).trim().to_owned(),
+    })?;
     let name =
         if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() };
     Ok((CaptureFile { name, path: path.to_owned(), size, failure: None }, reader))

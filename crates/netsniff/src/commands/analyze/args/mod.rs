@@ -2,7 +2,6 @@
 
 pub(super) mod depth;
 mod extraction;
-mod timeouts;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -23,13 +22,13 @@ use netsniff_packet::filter::Filter;
 
 use self::depth::DepthArg;
 use self::extraction::ExtractionArgs;
-use self::timeouts::Timeouts;
 use crate::commands::filters;
 use crate::commands::live::CaptureArgs;
 use crate::commands::protocols;
 use crate::commands::pseudonyms::{PseudonymArgs, Pseudonyms};
 use crate::commands::recording::RecordOutputArgs;
 use crate::commands::rolling::RollArgs;
+use crate::commands::timeouts::{self, Timeouts};
 use crate::config::INPUTS;
 
 /// Analyse capture files or live traffic: connection logs, metrics and a summary
@@ -125,6 +124,10 @@ pub struct AnalyzeArgs {
     bodies: BodiesArg,
     #[command(flatten)]
     extraction: ExtractionArgs,
+    /// Also write an index beside each file, by which netsniff extract finds packets without reading all; the files are read
+    /// once more
+    #[arg(long, conflicts_with_all = ["interfaces", "filter", "anonymize"])]
+    index: bool,
     /// Which bytes of a TCP stream count where segments that nobody read yet overlap and differ
     #[arg(long, value_enum, value_name = "WHICH", default_value_t)]
     overlap: FirstOrLast,
@@ -254,6 +257,10 @@ impl AnalyzeArgs {
         }
         if paths.iter().filter(|path| is_stdin(path)).count() > 1 {
             return Err(UsageError("standard input (-) can be read only once".to_owned()));
+        }
+        if self.index && !filters.is_empty() {
+            let said = "--index needs all packets: leave the filter out";
+            return Err(UsageError(said.to_owned()));
         }
         Ok(Request { paths, filters })
     }
@@ -412,6 +419,14 @@ impl AnalyzeArgs {
         Err(UsageError(format!(
             "{unfit} needs bodies that are decoded as a whole: leave --bodies head out, or {unfit}"
         )))
+    }
+
+    /// The limits and options by which netsniff extract finds connections again, if indexes are to be written.
+    pub(super) fn index(&self) -> Option<(Limits, Options)> {
+        let limits = Limits::default();
+        let limits = self.timeout.as_ref().map_or(limits, |timeouts| timeouts.set(limits));
+        let tunnel_ports = Arc::new(self.tunnel_ports.clone().unwrap_or_default());
+        self.index.then(|| (limits, Options { tunnel_ports, ..Options::default() }))
     }
 
     /// The most bytes of `unparsed.pcapng`.

@@ -27,11 +27,11 @@ const TIMEOUTS: &[Timeout] = &[
 
 /// Time-outs that were set, by their places in the list.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Timeouts(Vec<(usize, Duration)>);
+pub(crate) struct Timeouts(Vec<(usize, Duration)>);
 
 impl Timeouts {
     /// Limits with these time-outs.
-    pub(super) fn set(&self, mut limits: Limits) -> Limits {
+    pub(crate) fn set(&self, mut limits: Limits) -> Limits {
         for &(at, duration) in &self.0 {
             if let Some(timeout) = TIMEOUTS.get(at) {
                 *(timeout.of)(&mut limits) = duration;
@@ -42,7 +42,7 @@ impl Timeouts {
 }
 
 /// Reads time-outs as `tcp=15min,udp=2min`.
-pub(super) fn parse(text: &str) -> Result<Timeouts, String> {
+pub(crate) fn parse(text: &str) -> Result<Timeouts, String> {
     let mut timeouts = Vec::new();
     for part in text.split(',') {
         let (name, value) =
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_page_has_each_with_its_default() {
-        let page = include_str!("../../../../../../docs/timeouts.md");
+        let page = include_str!("../../../../docs/timeouts.md");
         let mut defaults = Limits::default();
         for timeout in TIMEOUTS {
             let seconds = (timeout.of)(&mut defaults).as_secs();

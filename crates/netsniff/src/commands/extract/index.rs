@@ -1,0 +1,209 @@
+//! `netsniff index`: which packets belong to which connection, so that `netsniff extract` need not read all.
+
+use std::fs::{self, File};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::io::{self, BufWriter, stdout};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use netsniff_analysis::{Limits, Options};
+use netsniff_console::number::exact;
+use netsniff_console::paths::is_stdin;
+use netsniff_console::progress::ProgressLine;
+use netsniff_console::{DONE, FAILED, UsageError, print, say, unlinked};
+use netsniff_packet::decode::TunnelPorts;
+use netsniff_packet::{Batch, Progress, Source as _};
+use netsniff_pipeline::carving::Carver;
+use netsniff_pipeline::carving::choice::{FlowChoice, PacketChoice};
+use netsniff_pipeline::carving::index::blocks::{Block, blocks_of};
+use netsniff_pipeline::carving::index::build::Builder;
+use netsniff_pipeline::carving::index::format::{Header, Writer};
+use netsniff_pipeline::carving::index::{Identity, index_name};
+
+use super::READ_SIZE;
+use super::args::expanded;
+use super::indexed::naming_choices;
+use crate::commands::inputs::Inputs;
+use crate::commands::timeouts::{self, Timeouts};
+
+/// Write indexes of captures, by which netsniff extract finds packets without reading all
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    netsniff index day.pcapng                          writes day.pcapng.nsi\n  \
+    netsniff index archive/                            of all captures in a directory, as one traffic\n  \
+    netsniff extract archive/ -w out.pcapng --uid C0Uu1dTkqKSZqk4Kvm\n\n\
+    Connections have the uids that netsniff analyze gives them over the same files together. Where a\n\
+    capture was changed since, its index is not used, and that is said.\n\n\
+    Exit code: 0 fine; 1 failed, or a capture cannot be indexed (packed, damaged); 2 wrong usage")]
+pub struct IndexArgs {
+    /// Capture files, pcap or pcapng, not packed, that are analysed as one traffic; of a directory all captures in it
+    #[arg(value_name = "IN", required = true)]
+    inputs: Vec<PathBuf>,
+    /// UDP ports on which tunnels are looked for, beside the known ones, as for netsniff analyze
+    #[arg(long, value_name = "LIST")]
+    tunnel_ports: Option<TunnelPorts>,
+    /// Silences after which flows end, as for netsniff analyze
+    #[arg(long, value_name = "NAME=TIME,…", value_parser = timeouts::parse)]
+    timeout: Option<Timeouts>,
+    /// Print no progress, and nothing of what was done
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// Bytes gathered before a system call writes them.
+const WRITE_SIZE: usize = 256 << 10;
+/// Bytes of packets that may wait until it is known which connections they belong to.
+const MOST_HELD: usize = 256 << 20;
+
+/// A capture, and where its index is written until it is whole.
+struct Indexed {
+    capture: PathBuf,
+    identity: Identity,
+    blocks: Vec<Block>,
+    written: PathBuf,
+}
+
+/// Runs the command and returns its exit code.
+///
+/// # Errors
+///
+/// [`UsageError`], and an index that cannot be written.
+pub fn run(args: &IndexArgs) -> anyhow::Result<u8> {
+    let limits = args.timeout.as_ref().map_or_else(Limits::default, |it| it.set(Limits::default()));
+    let tunnel_ports = Arc::new(args.tunnel_ports.clone().unwrap_or_default());
+    let options = Options { tunnel_ports, ..Options::default() };
+    let Some(lines) = write(&expanded(&args.inputs)?, limits, options, args.quiet)? else {
+        return Ok(FAILED);
+    };
+    if !args.quiet {
+        print(stdout(), &lines).context("cannot print what was done")?;
+    }
+    Ok(DONE)
+}
+
+/// Writes indexes of captures that are analysed together, and returns a line for each; `None` where one cannot be indexed,
+/// which is said.
+///
+/// # Errors
+///
+/// [`UsageError`], and an index that cannot be written.
+pub fn write(
+    paths: &[PathBuf],
+    limits: Limits,
+    options: Options,
+    is_quiet: bool,
+) -> anyhow::Result<Option<String>> {
+    if paths.iter().any(|path| is_stdin(path)) {
+        let said = "standard input has no place for an index: write it to a file first";
+        return Err(UsageError(said.to_owned()).into());
+    }
+    let captures: Result<Vec<Indexed>, String> =
+        paths.iter().map(|path| Indexed::of(path)).collect();
+    let captures = match captures {
+        Ok(captures) => captures,
+        Err(why) => {
+            say(&why);
+            return Ok(None);
+        }
+    };
+    let (mut inputs, refused) = Inputs::open(paths, READ_SIZE);
+    if let Some(input) = refused.first() {
+        say(&format!("{}: {}", input.path.display(), input.said));
+        return Ok(None);
+    }
+    let builder = Builder::new(begin(&captures, naming_choices(&limits, &options))?);
+    let mut progress = ProgressLine::new(inputs.size(), is_quiet);
+    gather(&mut inputs, builder, limits, options, &mut progress)?;
+    drop(progress);
+    if inputs.report_damage() {
+        return Ok(None);
+    }
+    let mut lines = String::new();
+    for capture in captures {
+        lines += &capture.finish()?;
+    }
+    Ok(Some(lines))
+}
+
+/// Begins the indexes.
+fn begin(captures: &[Indexed], choices: u64) -> anyhow::Result<Vec<Writer<BufWriter<File>>>> {
+    let identities: Vec<_> = captures.iter().map(|capture| capture.identity).collect();
+    let together = Identity::of_all(&identities);
+    let begin = |capture: &Indexed| {
+        let file = unlinked::create(&capture.written)?;
+        let header = Header { capture: capture.identity, together, choices };
+        Writer::new(BufWriter::with_capacity(WRITE_SIZE, file), &header, &capture.blocks)
+    };
+    let begun = captures.iter().map(|capture| {
+        begin(capture).with_context(|| format!("cannot write {}", capture.written.display()))
+    });
+    begun.collect()
+}
+
+/// Analyses the captures, and writes which packets belong to which connection.
+fn gather(
+    inputs: &mut Inputs,
+    mut builder: Builder<BufWriter<File>>,
+    limits: Limits,
+    options: Options,
+    progress: &mut ProgressLine,
+) -> anyhow::Result<()> {
+    let seed = RandomState::new().build_hasher().finish();
+    let (flows, packets) = (FlowChoice::default(), PacketChoice::default());
+    let mut carver = Carver::new(flows, packets, limits, options, seed, MOST_HELD);
+    let mut batch = Batch::default();
+    let failed = "cannot write an index";
+    loop {
+        let Ok(state) = inputs.read_batch(&mut batch);
+        let merged = &inputs.merged;
+        let new = builder.interfaces() as u32..merged.interface_count() as u32;
+        for (file, _) in new.filter_map(|number| merged.interface(number)) {
+            builder.add_interface(file);
+        }
+        carver.batch(&batch, merged.interface_count(), &mut builder).context(failed)?;
+        progress.update(|| (inputs.bytes_read(), inputs.packets()));
+        if state == Progress::End {
+            break;
+        }
+    }
+    carver.finish(&mut builder).context(failed)?;
+    builder.finish().context(failed)?;
+    Ok(())
+}
+
+impl Indexed {
+    fn of(path: &Path) -> Result<Self, String> {
+        let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let identity = Identity::of(path).map_err(|error| told(&error))?;
+        let file = File::open(path).map_err(|error| told(&error))?;
+        let blocks = blocks_of(file).map_err(|error| told(&error))?;
+        let mut written = index_name(path).into_os_string();
+        written.push(format!(".{}", std::process::id()));
+        Ok(Self { capture: path.to_owned(), identity, blocks, written: written.into() })
+    }
+
+    /// Gives the index its name, and tells how large it is.
+    fn finish(self) -> anyhow::Result<String> {
+        let name = index_name(&self.capture);
+        let now = Identity::of(&self.capture);
+        let is_same = now.is_ok_and(|now| now == self.identity);
+        anyhow::ensure!(is_same, "{} changed meanwhile: index it again", self.capture.display());
+        let renamed = || -> io::Result<u64> {
+            unlinked::refuse(&name)?;
+            fs::rename(&self.written, &name)?;
+            Ok(name.metadata()?.len())
+        };
+        let size = renamed().with_context(|| format!("cannot write {}", name.display()))?;
+        let share = size as f64 * 100.0 / self.identity.size.max(1) as f64;
+        let (shown, bytes) = (name.display(), exact(size.into()));
+        Ok(format!("{shown}: {bytes} bytes, {share:.2} % of the capture\n"))
+    }
+}
+
+impl Drop for Indexed {
+    fn drop(&mut self) {
+        // Once it has its name there is nothing here.
+        let _ = fs::remove_file(&self.written);
+    }
+}

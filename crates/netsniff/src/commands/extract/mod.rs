@@ -1,0 +1,195 @@
+//! `netsniff extract`: packets back from records.
+
+mod args;
+mod choose;
+pub mod index;
+mod indexed;
+mod written;
+
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::io::{ErrorKind, stderr, stdout};
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use netsniff_analysis::Uid;
+use netsniff_console::number::exact;
+use netsniff_console::paths::is_stdin;
+use netsniff_console::progress::ProgressLine;
+use netsniff_console::{DAMAGED, DONE, FAILED, print, say};
+use netsniff_packet::{Batch, Progress, Source as _};
+use netsniff_pipeline::carving::{Carver, CarvingStatistics};
+use netsniff_pipeline::recording::naming::CaptureFormat;
+use serde::Serialize;
+
+pub use self::args::ExtractArgs;
+use self::choose::{Chosen, choose};
+use self::written::Written;
+use super::inputs::Inputs;
+
+/// Bytes read at once.
+const READ_SIZE: usize = 256 << 10;
+
+/// Runs the command and returns its exit code.
+///
+/// # Errors
+///
+/// [`UsageError`](netsniff_console::UsageError), and an output that cannot be written.
+pub fn run(args: &ExtractArgs) -> anyhow::Result<u8> {
+    let paths = args.inputs()?;
+    let packets = args.packets()?;
+    let mut flows = args.flows();
+    let seed = RandomState::new().build_hasher().finish();
+    let condition = args.condition()?;
+    let mut missing_files = Vec::new();
+    if args.reads_twice() {
+        let Some(mut inputs) = open(&paths) else { return Ok(FAILED) };
+        let Chosen { uids, missing_files: missing } = choose(args, condition, &mut inputs, seed)?;
+        flows.chosen(uids);
+        missing_files = missing;
+    }
+    if args.uses_indexes() && indexed::is_there(&paths) {
+        match indexed::open(args, &flows, &paths) {
+            Ok(indexed) => {
+                let (statistics, found) = match indexed.carve(args, packets) {
+                    Err(error) if is_stdin(args.output()) && is_closed_pipe(&error) => {
+                        return Ok(DONE);
+                    }
+                    result => result?,
+                };
+                let missing = flows.missing_in(&found);
+                return end(args, false, &statistics, &missing, &missing_files);
+            }
+            Err(why) => say(&format!("{why}; all of it is read")),
+        }
+    }
+    let Some(mut inputs) = open(&paths) else { return Ok(FAILED) };
+    let carver = Carver::new(flows, packets, args.limits(), args.options(), seed, args.hold());
+    let written = carve(args, carver, &mut inputs);
+    let (statistics, missing) = match written {
+        // Whoever reads has enough.
+        Err(error) if is_stdin(args.output()) && is_closed_pipe(&error) => return Ok(DONE),
+        result => result?,
+    };
+    end(args, inputs.report_damage(), &statistics, &missing, &missing_files)
+}
+
+/// Says what was done, and returns the exit code.
+fn end(
+    args: &ExtractArgs,
+    is_damaged: bool,
+    statistics: &CarvingStatistics,
+    missing: &[Uid],
+    missing_files: &[Uid],
+) -> anyhow::Result<u8> {
+    let report = Report::new(statistics, missing, missing_files);
+    report.warn();
+    report.print(args)?;
+    Ok(match (report.is_all_found(), is_damaged) {
+        (false, _) => FAILED,
+        (true, true) => DAMAGED,
+        (true, false) => DONE,
+    })
+}
+
+/// Opens all files, or says which cannot be read.
+fn open(paths: &[PathBuf]) -> Option<Inputs> {
+    let (inputs, refused) = Inputs::open(paths, READ_SIZE);
+    for input in &refused {
+        say(&format!("{}: {}", input.path.display(), input.said));
+    }
+    refused.is_empty().then_some(inputs)
+}
+
+/// Reads the files to their end, and writes what is wanted.
+fn carve(
+    args: &ExtractArgs,
+    mut carver: Carver,
+    inputs: &mut Inputs,
+) -> anyhow::Result<(CarvingStatistics, Vec<Uid>)> {
+    let mut progress = ProgressLine::new(inputs.size(), args.quiet());
+    let mut written = Written::new(args.output(), args.format());
+    let mut batch = Batch::default();
+    let failed = || format!("cannot write {}", args.output().display());
+    loop {
+        let Ok(state) = inputs.read_batch(&mut batch);
+        let interfaces = inputs.merged.interface_count();
+        written.describe(inputs);
+        carver.batch(&batch, interfaces, &mut written).with_context(failed)?;
+        progress.update(|| (inputs.bytes_read(), inputs.packets()));
+        if state == Progress::End {
+            break;
+        }
+    }
+    let outcome = carver.finish(&mut written).with_context(failed)?;
+    written.finish(inputs).with_context(failed)?;
+    Ok(outcome)
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let io = error.downcast_ref::<std::io::Error>();
+    io.is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+}
+
+/// What was done.
+#[derive(Debug, Serialize)]
+struct Report {
+    packets_read: u64,
+    packets_written: u64,
+    /// Packets that were decided before all was known of them, since too much waited.
+    packets_hurried: u64,
+    /// What was asked for and is not in the input.
+    missing: Vec<String>,
+}
+
+impl Report {
+    fn new(statistics: &CarvingStatistics, uids: &[Uid], fuids: &[Uid]) -> Self {
+        Self {
+            packets_read: statistics.read,
+            packets_written: statistics.packets,
+            packets_hurried: statistics.hurried,
+            missing: uids.iter().chain(fuids).map(ToString::to_string).collect(),
+        }
+    }
+
+    const fn is_all_found(&self) -> bool {
+        self.missing.is_empty()
+    }
+
+    /// Says what must be known of the output.
+    fn warn(&self) {
+        for name in &self.missing {
+            say(&format!(
+                "{name}: it is not in the input; uids are those of netsniff analyze over the same \
+                 files, without a filter, with the same --timeout and --tunnel-ports"
+            ));
+        }
+        if self.packets_hurried > 0 {
+            say(&format!(
+                "{} packets were decided before their datagrams were whole or their SYNs \
+                 answered: give more with --hold",
+                exact(self.packets_hurried.into())
+            ));
+        }
+    }
+
+    fn print(&self, args: &ExtractArgs) -> anyhow::Result<()> {
+        if args.quiet() {
+            return Ok(());
+        }
+        let text = if args.json() {
+            serde_json::to_string(self)? + "\n"
+        } else {
+            let count = |number: u64| exact(number.into());
+            let (written, read) = (count(self.packets_written), count(self.packets_read));
+            let mut lines = format!("packets written: {written} of {read}\n");
+            if args.format() == CaptureFormat::Pcap {
+                lines += "  without uids, losses and counters, which pcap cannot hold\n";
+            }
+            lines
+        };
+        // What was done is no part of a capture.
+        let to_stderr = is_stdin(args.output());
+        let printed = if to_stderr { print(stderr(), &text) } else { print(stdout(), &text) };
+        printed.context("cannot print what was done")
+    }
+}
