@@ -37,4 +37,5 @@ pub use options::Options;
 pub use sys::clock::{monotonic, realtime};
 pub use sys::namespace::{in_namespace, in_namespace_of};
 pub use sys::prefetch::prefetch;
+pub use sys::process::{Ended, wait_for};
 pub use sys::scheduling::{pin, set_nice, unpin};

@@ -13,6 +13,7 @@ pub(crate) mod message;
 pub(crate) mod namespace;
 pub(crate) mod netlink;
 pub(crate) mod prefetch;
+pub(crate) mod process;
 pub(crate) mod record_ring;
 pub(crate) mod scheduling;
 pub(crate) mod send_ring;
