@@ -89,6 +89,18 @@ impl Estimate {
         Some(Self { value: second - first, spread: parts })
     }
 
+    /// The mean of some values; `None` of nothing. Its interval is Student's. Of differences of pairs it is that of the mean
+    /// difference, from which whatever both sides of a pair share is gone.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let spread = variance(values).map(|variance| {
+            let of_mean = variance / values.len() as f64;
+            let over_freedom = of_mean * of_mean / (values.len() - 1) as f64;
+            Spread { variance: of_mean, over_freedom }
+        });
+        Some(Self { value: mean(values)?, spread })
+    }
+
     /// The mean of independent estimates, each with the same weight: of these very points, not of others like them.
     #[must_use]
     pub fn mean(of: &[Self]) -> Option<Self> {
@@ -219,6 +231,18 @@ mod tests {
         let [low, high] = mean.interval(|end| end).ends().unwrap();
         assert!(is_near(low, 0.02165331264171573) && is_near(high, 0.11668002069161763));
         assert_eq!(Estimate::mean(&[]), None);
+    }
+
+    /// `scipy.stats.t.interval(0.95, n - 1, numpy.mean(x), scipy.stats.sem(x))`; with t of 4.302652729749462 for two degrees
+    /// of freedom, 0.13 and a standard error of 0.020816659994661327.
+    #[test]
+    fn one_sample_has_the_interval_of_student() {
+        let estimate = Estimate::of(&A).unwrap();
+        let [low, high] = estimate.interval(|end| end).ends().unwrap();
+        let half = 4.302652729749462 * 0.020816659994661327;
+        assert!(is_near(low, 0.13 - half) && is_near(high, 0.13 + half), "{low} {high}");
+        assert_eq!(Estimate::of(&[0.2]).unwrap().interval(|end| end).ends(), None);
+        assert_eq!(Estimate::of(&[]), None);
     }
 
     #[test]
