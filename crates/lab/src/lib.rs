@@ -16,6 +16,7 @@
 //! | [`certificate`] | what was found, signed, and compared with what is there |
 //! | [`model`] | what will be lost at a load that was never tried |
 //! | [`damage`] | flows that a loss damages |
+//! | [`offline`] | how fast files are processed, by stage, by option and beside other programs |
 //! | [`paper`] | the experiments of five papers, and whether their claims hold here |
 //! | [`report`] | pages and plots of all that |
 //! | [`work`] | an application with a cost that is known |
@@ -32,6 +33,7 @@ pub mod disk;
 pub mod host;
 pub mod load;
 pub mod model;
+pub mod offline;
 pub mod packet_order;
 pub mod paper;
 mod remote;

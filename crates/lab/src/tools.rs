@@ -320,8 +320,7 @@ impl Tool {
     #[must_use]
     pub fn is_here(&self) -> bool {
         let Some(program) = &self.program else { return true };
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        program.contains('/') || std::env::split_paths(&path).any(|at| at.join(program).is_file())
+        program.contains('/') || on_path(program)
     }
 
     /// The capture file that it writes, if it writes one.
@@ -409,7 +408,13 @@ pub(crate) fn ours(program: &str) -> Vec<String> {
     [program, "--no-config"].map(str::to_owned).to_vec()
 }
 
-fn split(words: &str) -> Vec<String> {
+/// Whether a program of a name is in one of the directories that programs are looked for in.
+pub(crate) fn on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|at| at.join(program).is_file())
+}
+
+pub(crate) fn split(words: &str) -> Vec<String> {
     words.split_whitespace().map(str::to_owned).collect()
 }
 

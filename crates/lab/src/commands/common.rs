@@ -205,6 +205,17 @@ pub(super) fn head<'a>(
 }
 
 impl Head<'_> {
+    /// The same with what other programs say of their version, and where files are written.
+    pub(super) fn with_programs(
+        mut self,
+        versions: Vec<(String, String)>,
+        files: Option<Storage>,
+    ) -> Self {
+        self.machine.versions = versions;
+        self.machine.files = files;
+        self
+    }
+
     /// The same with these interfaces.
     pub(super) fn with_interfaces(mut self, interfaces: Vec<Nic>) -> Self {
         self.machine.interfaces = interfaces;

@@ -8,6 +8,7 @@ mod csv;
 mod damage;
 mod journal;
 mod lossless;
+mod offline;
 mod paper;
 mod predict;
 mod question;
@@ -25,6 +26,7 @@ use self::certify::CertifyArgs;
 use self::compare::CompareArgs;
 use self::damage::DamageArgs;
 use self::lossless::LosslessArgs;
+use self::offline::OfflineArgs;
 use self::paper::PaperArgs;
 use self::predict::PredictArgs;
 use self::sweep::SweepArgs;
@@ -41,6 +43,7 @@ pub enum LabCommand {
     Sweep(SweepArgs),
     Compare(CompareArgs),
     Damage(DamageArgs),
+    Offline(OfflineArgs),
     Paper(PaperArgs),
     Predict(Box<PredictArgs>),
     Certify(CertifyArgs),
@@ -72,6 +75,7 @@ pub fn run(command: &LabCommand, program: Program) -> anyhow::Result<u8> {
     match command {
         LabCommand::Certify(args) => certify::run(args),
         LabCommand::Lossless(args) => lossless::run(args, program),
+        LabCommand::Offline(args) => offline::run(args, program),
         LabCommand::Paper(args) => paper::run(args, program),
         LabCommand::Predict(args) => predict::run(args, program),
         LabCommand::Sweep(args) => sweep::run(args, program),

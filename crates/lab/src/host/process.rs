@@ -120,15 +120,37 @@ pub(crate) fn on_processor<T: Send>(
     processor: usize,
     what: impl FnOnce() -> T + Send,
 ) -> anyhow::Result<T> {
+    on_processors(&[processor], what)
+}
+
+/// Does something on these processors, in a thread of its own. What it starts runs there, too.
+pub(crate) fn on_processors<T: Send>(
+    processors: &[usize],
+    what: impl FnOnce() -> T + Send,
+) -> anyhow::Result<T> {
     let pinned = || {
         let mut set = CpuSet::new();
-        set.set(processor);
+        processors.iter().for_each(|processor| set.set(*processor));
         sched_setaffinity(None, &set)
-            .with_context(|| format!("cannot run on processor {processor}"))?;
+            .with_context(|| format!("cannot run on processors {processors:?}"))?;
         Ok(what())
     };
     let done = thread::scope(|scope| scope.spawn(pinned).join());
     done.map_err(|_| anyhow::anyhow!("a thread panicked"))?
+}
+
+/// Processors that this thread may run on.
+pub(crate) fn allowed() -> anyhow::Result<Vec<usize>> {
+    let set = sched_getaffinity(None).context("cannot tell which processors there are")?;
+    Ok((0..CpuSet::MAX_CPU).filter(|processor| set.is_set(*processor)).collect())
+}
+
+/// The most resident memory that this process had so far, in bytes; `None` where the kernel does not tell.
+pub(crate) fn own_peak() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kib << 10)
 }
 
 /// Keeps this thread off processors, and off another one where there are more.

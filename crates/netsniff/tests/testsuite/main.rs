@@ -22,6 +22,7 @@ mod generated;
 mod hostile;
 mod info_capinfos;
 mod lab_compare;
+mod lab_offline;
 mod links;
 mod lists;
 mod losses;

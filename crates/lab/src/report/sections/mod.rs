@@ -2,6 +2,7 @@
 
 mod damage;
 mod lossless;
+mod offline;
 mod paper;
 mod predictions;
 mod sweep;
@@ -9,6 +10,7 @@ mod unproven;
 
 pub use self::damage::damage;
 pub use self::lossless::lossless;
+pub use self::offline::offline;
 pub use self::paper::{paper, scorecard};
 pub use self::predictions::predictions;
 pub use self::sweep::sweep;
