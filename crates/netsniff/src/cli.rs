@@ -282,6 +282,12 @@ mod tests {
                 let points = match &experiment.kind {
                     Kind::Sweep(sweep) => sweep.plan(experiment, Path::new("trace")).points(),
                     Kind::Search { .. } => Vec::new(),
+                    Kind::Offline { variants, .. } => {
+                        for variant in variants {
+                            assert_eq!((PROGRAM.refusal)(&variant.trial_words()), None);
+                        }
+                        Vec::new()
+                    }
                 };
                 for tool in tools.clone() {
                     let load = Load { size: 64, time: Duration::from_secs(1), ..Load::default() };

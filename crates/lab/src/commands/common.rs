@@ -167,6 +167,11 @@ pub(super) struct Head<'a> {
 }
 
 impl Head<'_> {
+    /// What could not be measured, and why.
+    pub(super) const fn left_out(&self) -> &[String] {
+        self.left_out
+    }
+
     /// A page of these sections.
     pub(super) fn page(&self, title: &str, lead: &str, sections: Vec<Section>) -> Report {
         let revision = self.revision.map_or("unavailable".to_owned(), str::to_owned);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::subject::{Role, Stage, Subject};
+use super::subject::{OfflineSubject, Role, Stage};
 use super::{OfflineRun, StoredOutcome};
 use crate::compare::interval::Estimate;
 use crate::search::median::median;
@@ -103,7 +103,7 @@ impl Spread {
 impl StoredOutcome {
     /// Figures of a subject; `None` where no run counts.
     #[must_use]
-    pub fn figures(&self, subject: &Subject) -> Option<Figures> {
+    pub fn figures(&self, subject: &OfflineSubject) -> Option<Figures> {
         let runs: Vec<_> = self.counting(&subject.name).collect();
         let of = |value: fn(&OfflineRun) -> u64, scale: f64| {
             Spread::of(runs.iter().map(|run| value(run) as f64 * scale))
@@ -167,11 +167,11 @@ impl StoredOutcome {
     #[must_use]
     pub fn changes(&self) -> Vec<Change> {
         let is_whole =
-            |subject: &&Subject| matches!(subject.role, Role::Variant | Role::Workers(_));
+            |subject: &&OfflineSubject| matches!(subject.role, Role::Variant | Role::Workers(_));
         self.subjects.iter().filter(is_whole).filter_map(|subject| self.change(subject)).collect()
     }
 
-    fn change(&self, subject: &Subject) -> Option<Change> {
+    fn change(&self, subject: &OfflineSubject) -> Option<Change> {
         let pairs: Vec<_> = self.pairs(Stage::Rows.name(), &subject.name).collect();
         let times = |value: fn(&OfflineRun) -> u64| {
             let ratio = |[base, it]: &[&OfflineRun; 2]| {
@@ -192,7 +192,7 @@ impl StoredOutcome {
 
     /// Why a subject has no figures, or fewer than rounds: the first of its failures.
     #[must_use]
-    pub fn failure(&self, subject: &Subject) -> Option<&str> {
+    pub fn failure(&self, subject: &OfflineSubject) -> Option<&str> {
         let of = self.runs.iter().filter(|run| run.subject == subject.name);
         of.filter_map(|run| run.failure.as_deref()).next()
     }
@@ -237,10 +237,10 @@ pub(crate) mod tests {
     pub(crate) fn outcome() -> StoredOutcome {
         let variant = Variant::parse("full=-a").unwrap();
         let mut subjects: Vec<_> =
-            Stage::ALL.map(|stage| Subject::stage(stage, "netsniff")).to_vec();
-        subjects.push(Subject::workers(2, "netsniff"));
-        subjects.push(Subject::variant(&variant, "netsniff"));
-        subjects.push(Subject::peer(&PEERS[0]));
+            Stage::ALL.map(|stage| OfflineSubject::stage(stage, "netsniff")).to_vec();
+        subjects.push(OfflineSubject::workers(2, "netsniff"));
+        subjects.push(OfflineSubject::variant(&variant, "netsniff"));
+        subjects.push(OfflineSubject::peer(&PEERS[0]));
         let mut runs = Vec::new();
         for round in 0..=3 {
             let mut wall = 0;

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use self::subject::Subject;
+use self::subject::OfflineSubject;
 
 /// What is in a capture file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,7 +87,7 @@ pub struct StoredOutcome {
     /// Rounds that were asked for, without the first one.
     pub rounds: u32,
     /// What was run, in its order.
-    pub subjects: Vec<Subject>,
+    pub subjects: Vec<OfflineSubject>,
     /// Every run.
     pub runs: Vec<OfflineRun>,
     /// Why it ended before all rounds were done, in a sentence.

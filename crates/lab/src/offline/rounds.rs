@@ -11,13 +11,16 @@ use netsniff_pcapfile::{PcapWriter, Reader};
 
 use super::peers::Peer;
 use super::running::{Process, Scratch, run};
-use super::subject::{Role, Stage, Subject};
+use super::subject::{OfflineSubject, Role, Stage};
 use super::{OfflineRun, StoredCapture, StoredOutcome};
 use crate::host::process;
 use crate::stop::Stop;
 
 /// Exit code of netsniff where an input is damaged or cut, and all that could be read was processed.
 const DAMAGED: i32 = 3;
+
+/// Memory as a directory.
+const MEMORY: &str = "/dev/shm";
 
 /// Lines of what a program says on standard error that are told where it fails.
 const LINES: usize = 2;
@@ -28,7 +31,7 @@ pub struct Rounds<'a> {
     /// Rounds that count; there is one before them.
     pub number: u32,
     /// What is run in each.
-    pub subjects: &'a [Subject],
+    pub subjects: &'a [OfflineSubject],
     /// Where scratch files are.
     pub scratch: &'a Path,
     /// When it ends.
@@ -83,6 +86,13 @@ impl StoredCapture {
         ensure!(capture.packets > 0, "{name} has no packets: there is nothing to measure");
         Ok(capture)
     }
+}
+
+/// Where scratch files are unless told: in memory, where that is a directory.
+#[must_use]
+pub fn usual_scratch() -> PathBuf {
+    let memory = Path::new(MEMORY);
+    if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
 }
 
 /// What tells that a file is the same as before.
@@ -183,7 +193,12 @@ fn chosen(allowed: &[usize], number: usize) -> Vec<usize> {
 }
 
 /// What a process came to as a run of a subject.
-fn judged(round: u32, subject: &Subject, capture: &StoredCapture, process: &Process) -> OfflineRun {
+fn judged(
+    round: u32,
+    subject: &OfflineSubject,
+    capture: &StoredCapture,
+    process: &Process,
+) -> OfflineRun {
     let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let said = [&*process.output, &*process.errors].concat();
     let packets = match subject.role {
@@ -213,7 +228,7 @@ fn read_by_us(output: &str) -> anyhow::Result<u64> {
 }
 
 fn failure(
-    subject: &Subject,
+    subject: &OfflineSubject,
     capture: &StoredCapture,
     process: &Process,
     packets: Option<u64>,
@@ -305,12 +320,12 @@ mod tests {
     }
 
     /// A subject that runs a script of the shell.
-    fn script(name: &str, words: &str) -> Subject {
+    fn script(name: &str, words: &str) -> OfflineSubject {
         let command = ["sh", "-c", words, "sh", "FILE"].map(str::to_owned).to_vec();
-        Subject { name: name.to_owned(), role: Role::Peer, command }
+        OfflineSubject { name: name.to_owned(), role: Role::Peer, command }
     }
 
-    fn measured(name: &str, subjects: &[Subject], number: u32) -> StoredOutcome {
+    fn measured(name: &str, subjects: &[OfflineSubject], number: u32) -> StoredOutcome {
         let directory = directory(name);
         let path = directory.join("a.pcap");
         fs::write(&path, file(2)).unwrap();
@@ -348,7 +363,7 @@ mod tests {
 
     #[test]
     fn a_run_is_judged_by_its_exit_code_and_by_what_it_read() {
-        let of = |subject: &Subject, code: i32, output: &str, damage: &[&str]| {
+        let of = |subject: &OfflineSubject, code: i32, output: &str, damage: &[&str]| {
             let ended = Ended {
                 status: ExitStatus::from_raw(code << 8),
                 user: Duration::from_millis(2),
@@ -374,20 +389,20 @@ mod tests {
             judged(1, subject, &capture, &process)
         };
         let read = |number: u32| format!("{{\"books\": {{\"read\": {number}}}}}\n");
-        let all = Subject::stage(Stage::Rows, "n");
+        let all = OfflineSubject::stage(Stage::Rows, "n");
         let fine = of(&all, 0, &read(7), &[]);
         assert_eq!((fine.failure, fine.packets, fine.wall_ns), (None, Some(7), 4_000_000));
         assert_eq!((fine.peak_bytes, fine.peak_below), (None, Some(9)));
-        let fail = |subject: &Subject, code, output: &str, damage: &[&str]| {
+        let fail = |subject: &OfflineSubject, code, output: &str, damage: &[&str]| {
             of(subject, code, output, damage).failure.unwrap_or_default()
         };
         assert_eq!(fail(&all, 0, &read(6), &[]), "it read 6 packets, not 7");
         assert_eq!(fail(&all, 0, "", &[]), "it does not tell how many packets it read");
         assert_eq!(fail(&all, 3, &read(7), &["cut"]), "");
         assert_eq!(fail(&all, 3, &read(7), &[]), "it failed (exit status: 3): two; three");
-        let start = Subject::stage(Stage::Start, "n");
+        let start = OfflineSubject::stage(Stage::Start, "n");
         assert_eq!(fail(&start, 0, &read(0), &[]), "");
-        let peer = Subject::peer(&PEERS[2]);
+        let peer = OfflineSubject::peer(&PEERS[2]);
         let run = of(&peer, 0, "Packets processed: 6\n", &[]);
         assert_eq!((run.failure, run.packets), (None, Some(6)), "others may leave packets out");
         assert!(fail(&peer, 3, "", &["cut"]).starts_with("it failed"));

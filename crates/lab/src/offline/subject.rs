@@ -105,7 +105,7 @@ pub enum Role {
 
 /// Something that is run once in each round.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Subject {
+pub struct OfflineSubject {
     /// Its name in tables, which no other subject has.
     pub name: String,
     /// What it is compared as.
@@ -114,7 +114,7 @@ pub struct Subject {
     pub command: Vec<String>,
 }
 
-impl Subject {
+impl OfflineSubject {
     /// netsniff up to a stage; `program` is netsniff.
     #[must_use]
     pub fn stage(stage: Stage, program: &str) -> Self {
@@ -140,6 +140,13 @@ impl Subject {
     #[must_use]
     pub fn peer(peer: &Peer) -> Self {
         Self { name: peer.name.to_owned(), role: Role::Peer, command: split(peer.words) }
+    }
+
+    /// netsniff with all stages, one worker and no other option, and each of these variants: what tells their cost.
+    #[must_use]
+    pub fn of_variants(variants: &[Variant], program: &str) -> Vec<Self> {
+        let variants = variants.iter().map(|variant| Self::variant(variant, program));
+        std::iter::once(Self::stage(Stage::Rows, program)).chain(variants).collect()
     }
 
     fn ours(name: &str, role: Role, words: &str, program: &str) -> Self {
@@ -227,19 +234,20 @@ mod tests {
 
     #[test]
     fn places_are_filled_in() {
-        let words = |subject: &Subject| subject.words("/c/FILE.pcap", "/s/e", "/s/out").join(" ");
-        let stage = |stage| words(&Subject::stage(stage, "/bin/ns"));
+        let words =
+            |subject: &OfflineSubject| subject.words("/c/FILE.pcap", "/s/e", "/s/out").join(" ");
+        let stage = |stage| words(&OfflineSubject::stage(stage, "/bin/ns"));
         assert_eq!(stage(Stage::Start), "/bin/ns --no-config lab read /s/e");
         let complete = "/bin/ns --no-config analyze /c/FILE.pcap --json --workers 1 -o /s/out";
         assert_eq!(stage(Stage::Rows), complete);
-        let two = Subject::workers(2, "/bin/ns");
+        let two = OfflineSubject::workers(2, "/bin/ns");
         assert_eq!(words(&two), complete.replace("workers 1", "workers 2"));
         assert_eq!((two.processors(), two.name.as_str()), (2, "rows, 2 workers"));
         let variant = Variant::parse("a=-a -m nullip").unwrap();
-        let subject = Subject::variant(&variant, "/bin/ns");
+        let subject = OfflineSubject::variant(&variant, "/bin/ns");
         assert_eq!(words(&subject), format!("{complete} -a -m nullip"));
         assert_eq!(variant.trial_words()[..2], ["analyze", "FILE"]);
-        let peer = Subject {
+        let peer = OfflineSubject {
             name: "p".to_owned(),
             role: Role::Peer,
             command: split("p -r FILE -l OUT -w OUT/p OUTSIDE"),

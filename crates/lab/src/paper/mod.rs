@@ -28,6 +28,7 @@ pub use self::results::{Asked, Results, Selection};
 pub use self::score::{ClaimVerdict, Score};
 use crate::compare::rates::Group;
 use crate::load::FCS_LEN;
+use crate::offline::subject::Variant;
 use crate::search::Goal;
 use crate::search::lossless::Cell;
 use crate::search::sweep::{Axis, Pace, Plan};
@@ -78,6 +79,13 @@ pub enum Kind {
         goal: Goal,
         /// The share that may be lost.
         tolerated: f64,
+    },
+    /// Analyses of the trace as a file, without and with other options in the same rounds.
+    Offline {
+        /// The options whose cost is asked for.
+        variants: Vec<Variant>,
+        /// Rounds that count.
+        rounds: u32,
     },
 }
 
@@ -244,7 +252,7 @@ mod tests {
             let experiments = papers.iter().flat_map(|paper| &paper.experiments);
             let of = |experiment: &Experiment| match &experiment.kind {
                 Kind::Sweep(sweep) => Some(sweep.repetitions),
-                Kind::Search { .. } => None,
+                Kind::Search { .. } | Kind::Offline { .. } => None,
             };
             experiments.filter_map(of).collect()
         };

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::coverage::{Coverage, missing};
 use super::score::Seen;
 use super::{Quantity, Score};
+use crate::offline::StoredOutcome;
 use crate::search::lossless::Cell;
 use crate::search::median::median;
 use crate::search::sweep::Run;
@@ -19,6 +20,8 @@ pub struct Results {
     pub runs: BTreeMap<String, Vec<Run>>,
     /// What each search found, by its name.
     pub cells: BTreeMap<String, Vec<Cell>>,
+    /// What was measured of files, by the name of the experiment.
+    pub offline: BTreeMap<String, StoredOutcome>,
     /// How much was measured of each experiment, by its name.
     pub coverage: BTreeMap<String, Coverage>,
     /// The experiments that were asked for.
@@ -49,6 +52,13 @@ impl Results {
     pub fn cells(&self, experiment: &str) -> &[Cell] {
         self.ask(experiment);
         self.cells.get(experiment).map_or(&[], Vec::as_slice)
+    }
+
+    /// What an experiment measured of a file; `None` where it was not.
+    #[must_use]
+    pub fn stored(&self, experiment: &str) -> Option<&StoredOutcome> {
+        self.ask(experiment);
+        self.offline.get(experiment)
     }
 }
 

@@ -33,6 +33,9 @@ pub struct Score {
     pub claim: &'static str,
     /// Where, and under which number it stands in our list of requirements.
     pub source: &'static str,
+    /// Its number among the key points that the paper sums itself up in, from 1; `None` where it is none of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub point: Option<u32>,
     /// What was seen here, in figures.
     pub seen: String,
     /// Whether the results agree with the claim.
@@ -56,7 +59,7 @@ impl Score {
             Some(false) => ClaimVerdict::Fails,
             None => ClaimVerdict::Unavailable,
         };
-        Self { claim, source, seen, verdict, coarse: None }
+        Self { claim, source, point: None, seen, verdict, coarse: None }
     }
 
     /// The verdict in words, and whether it rests on a part of the points.

@@ -5,21 +5,21 @@ mod text;
 use std::fs;
 use std::io::stdout;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
 use netsniff_console::{DONE, FAILED, UsageError, print, quantity, say};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Program;
 use super::common::{self, Head};
 use crate::host::storage::Storage;
 use crate::offline::figures::{Change, Figures, StageCost};
 use crate::offline::peers::{PEERS, Peer};
-use crate::offline::rounds::Rounds;
-use crate::offline::subject::{Stage, Subject, Variant};
+use crate::offline::rounds::{Rounds, usual_scratch};
+use crate::offline::subject::{OfflineSubject, Stage, Variant};
 use crate::offline::{StoredCapture, StoredOutcome};
-use crate::report::{Section, sections};
+use crate::report::sections;
 use crate::stop::Stop;
 
 /// How fast capture files are analysed here: by stage, by option, and beside other programs
@@ -70,8 +70,8 @@ pub struct OfflineArgs {
     quiet: bool,
 }
 
-/// Where scratch files are unless told: memory.
-const MEMORY: &str = "/dev/shm";
+/// The file of everything that was measured.
+pub(super) const OFFLINE: &str = "offline.json";
 
 /// A build for debugging is slower by a factor that says nothing.
 const DEBUG: &str =
@@ -81,11 +81,17 @@ const DEBUG: &str =
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     #[serde(flatten)]
-    head: Head<'a>,
+    head: &'a Head<'a>,
     /// Seconds since 1970 when it began.
     began: u64,
     notes: &'a [String],
     files: Vec<OfFile<'a>>,
+}
+
+/// It as far as it is read again.
+#[derive(Deserialize)]
+struct StoredReport {
+    files: Vec<StoredOutcome>,
 }
 
 /// What was measured of a file: figures, and the runs that they are from.
@@ -110,6 +116,44 @@ impl<'a> OfFile<'a> {
     }
 }
 
+/// The content of `offline.json`.
+///
+/// # Errors
+///
+/// Where it has no form as JSON.
+pub(super) fn json(
+    head: &Head<'_>,
+    began: u64,
+    notes: &[String],
+    outcomes: &[StoredOutcome],
+) -> anyhow::Result<String> {
+    let files = outcomes.iter().map(OfFile::new).collect();
+    Ok(serde_json::to_string_pretty(&Report { head, began, notes, files })? + "\n")
+}
+
+/// What `offline.json` of a directory has of its first file.
+///
+/// # Errors
+///
+/// Where it cannot be read, with its name.
+pub(super) fn read(directory: &Path) -> anyhow::Result<StoredOutcome> {
+    let path = directory.join(OFFLINE);
+    let name = path.display();
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {name}"))?;
+    let StoredReport { files } = serde_json::from_str(&text)
+        .with_context(|| format!("{name} is no report of this version"))?;
+    files.into_iter().next().with_context(|| format!("{name} has no file"))
+}
+
+/// Seconds since 1970.
+///
+/// # Errors
+///
+/// Where the clock is before that.
+pub(super) fn now() -> anyhow::Result<u64> {
+    Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs())
+}
+
 /// Runs the command and returns its exit code.
 ///
 /// # Errors
@@ -125,7 +169,7 @@ pub(super) fn run(args: &OfflineArgs, program: Program) -> anyhow::Result<u8> {
         fs::create_dir(directory)
             .with_context(|| format!("cannot make {}", directory.display()))?;
     }
-    let began = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs();
+    let began = now()?;
     let head = args.head(&peers, &left_out, program);
     let stop = Stop::new(&signal, args.budget);
     let notes = args.notes(&captures);
@@ -147,9 +191,7 @@ pub(super) fn run(args: &OfflineArgs, program: Program) -> anyhow::Result<u8> {
         };
         outcomes.push(rounds.measure(capture, &mut tell)?);
     }
-    let files = outcomes.iter().map(OfFile::new).collect();
-    let report = Report { head, began, notes: &notes, files };
-    args.tell(&report, &outcomes, &left_out)?;
+    args.tell((&head, began, &notes), &outcomes)?;
     let is_whole = |outcome: &StoredOutcome| {
         outcome.ended.is_none() && subjects.iter().all(|it| outcome.failure(it).is_none())
     };
@@ -186,19 +228,19 @@ impl OfflineArgs {
     /// # Errors
     ///
     /// [`UsageError`] for options that netsniff does not take, and names that are the same.
-    fn subjects(&self, peers: &[&Peer], program: Program) -> anyhow::Result<Vec<Subject>> {
+    fn subjects(&self, peers: &[&Peer], program: Program) -> anyhow::Result<Vec<OfflineSubject>> {
         let (path, _) = super::programs()?;
         let path = path.display().to_string();
-        let mut subjects = Stage::ALL.map(|stage| Subject::stage(stage, &path)).to_vec();
+        let mut subjects = Stage::ALL.map(|stage| OfflineSubject::stage(stage, &path)).to_vec();
         let more = self.workers.iter().filter(|number| **number > 1);
-        subjects.extend(more.map(|number| Subject::workers(*number, &path)));
+        subjects.extend(more.map(|number| OfflineSubject::workers(*number, &path)));
         for variant in &self.with {
             if let Some(said) = (program.refusal)(&variant.trial_words()) {
                 return Err(UsageError(format!("--with {}: {said}", variant.name)).into());
             }
-            subjects.push(Subject::variant(variant, &path));
+            subjects.push(OfflineSubject::variant(variant, &path));
         }
-        subjects.extend(peers.iter().map(|peer| Subject::peer(peer)));
+        subjects.extend(peers.iter().map(|peer| OfflineSubject::peer(peer)));
         for (at, subject) in subjects.iter().enumerate() {
             if subjects[..at].iter().any(|other| other.name == subject.name) {
                 let said = format!("{} is the name of two things: rename one", subject.name);
@@ -209,9 +251,7 @@ impl OfflineArgs {
     }
 
     fn scratch(&self) -> PathBuf {
-        let memory = Path::new(MEMORY);
-        let usual = || if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-        self.files.clone().unwrap_or_else(usual)
+        self.files.clone().unwrap_or_else(usual_scratch)
     }
 
     fn head<'a>(&self, peers: &[&Peer], left_out: &'a [String], program: Program) -> Head<'a> {
@@ -246,33 +286,23 @@ impl OfflineArgs {
     /// Prints what was measured, and writes it to the directory of -o.
     fn tell(
         &self,
-        report: &Report<'_>,
+        (head, began, notes): (&Head<'_>, u64, &[String]),
         outcomes: &[StoredOutcome],
-        left_out: &[String],
     ) -> anyhow::Result<()> {
-        let json = serde_json::to_string_pretty(report)? + "\n";
+        let json = json(head, began, notes, outcomes)?;
         let sections: Vec<_> = outcomes.iter().flat_map(sections::offline).collect();
-        let text = if self.json { json.clone() } else { text::text(&sections, left_out) };
+        let text = if self.json { json.clone() } else { text::text(&sections, head.left_out()) };
         if let Some(directory) = &self.output {
-            common::write(directory, "offline.json", &json)?;
+            common::write(directory, OFFLINE, &json)?;
             common::write(directory, "offline.csv", &text::csv(outcomes))?;
-            self.write_page(directory, report, sections)?;
+            let lead = format!(
+                "How fast stored packets are processed on this machine, without a live capture, on {}.",
+                text::day(began)
+            );
+            let mut page = head.page("Offline analysis", &lead, sections);
+            page.lead.extend(notes.iter().cloned());
+            common::write_page(directory, "offline", &page)?;
         }
         print(stdout(), &text).context("cannot print the tables")
-    }
-
-    fn write_page(
-        &self,
-        directory: &Path,
-        report: &Report<'_>,
-        sections: Vec<Section>,
-    ) -> anyhow::Result<()> {
-        let lead = format!(
-            "How fast stored packets are processed on this machine, without a live capture, on {}.",
-            text::day(report.began)
-        );
-        let mut page = report.head.page("Offline analysis", &lead, sections);
-        page.lead.extend(report.notes.iter().cloned());
-        common::write_page(directory, "offline", &page)
     }
 }

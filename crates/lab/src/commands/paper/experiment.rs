@@ -1,6 +1,7 @@
 //! One experiment of a paper: runs over points, or searches.
 
 use std::fs;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use netsniff_console::say;
@@ -8,9 +9,14 @@ use serde::Serialize;
 
 use super::super::campaign::{Campaign, Directory};
 use super::super::common::{self, Head};
+use super::super::offline::{self, OFFLINE};
 use super::super::reports::LOSSLESS;
+use super::super::scale::TRACE;
 use super::super::table;
 use super::Laboratory;
+use crate::offline::StoredCapture;
+use crate::offline::rounds::{Rounds, usual_scratch};
+use crate::offline::subject::{OfflineSubject, Variant};
 use crate::paper::{Experiment, Paper};
 use crate::search::Goal;
 use crate::search::lossless::{Cell, Subject, measure};
@@ -27,7 +33,47 @@ struct Searches<'a> {
     cells: &'a [Cell],
 }
 
+/// What a run over the trace takes, to plan by.
+const RUN: Duration = Duration::from_millis(200);
+
+/// The time that rounds over the trace take, about, with the one that does not count.
+pub(super) fn rounds_take(variants: &[Variant], rounds: u32) -> Duration {
+    let runs = u32::try_from(variants.len() + 1).unwrap_or(u32::MAX);
+    let rounds = if rounds == 0 { 0 } else { rounds + 1 };
+    RUN.saturating_mul(runs.saturating_mul(rounds))
+}
+
 impl Laboratory<'_> {
+    /// Analyses the trace as a file, with these options beside; whether all rounds were done.
+    pub(super) fn offline(
+        &self,
+        (paper, experiment): (&Paper, &Experiment),
+        (variants, number): (&[Variant], u32),
+        (stop, head): (&Stop<'_>, &Head<'_>),
+    ) -> anyhow::Result<bool> {
+        let path = self.directory(paper, experiment);
+        fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        let (program, _) = super::super::programs()?;
+        let subjects = OfflineSubject::of_variants(variants, &program.display().to_string());
+        let scratch = usual_scratch();
+        let rounds = Rounds { number, subjects: &subjects, scratch: &scratch, stop };
+        let began = offline::now()?;
+        let capture = StoredCapture::read(&self.output.join(TRACE))?;
+        let outcome = rounds.measure(capture, &mut |_, _| {})?;
+        for subject in &subjects {
+            if let Some(why) = outcome.failure(subject) {
+                say(&format!("{}: {}: {why}", paper.name, subject.name));
+            }
+        }
+        if let Some(why) = &outcome.ended {
+            say(&format!("{}: ended: {why}", paper.name));
+        }
+        let is_whole = outcome.ended.is_none();
+        let outcomes = [outcome];
+        common::write(&path, OFFLINE, &offline::json(head, began, &[], &outcomes)?)?;
+        Ok(is_whole)
+    }
+
     /// Runs points; whether all were.
     pub(super) fn sweep(
         &self,

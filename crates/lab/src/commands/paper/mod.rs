@@ -15,9 +15,11 @@ use serde::Serialize;
 use self::share::Needed;
 use super::Program;
 use super::common::{self, Head};
+use super::offline::{self, OFFLINE};
 use super::reports::{self, LOSSLESS};
 use super::scale::{self, TRACE};
 use super::wire::NoWireArgs;
+use crate::offline::subject::Variant;
 use crate::paper::{Coverage, Experiment, Kind, NAMES, Paper, Results, Scale, Score, papers};
 use crate::report::sections;
 use crate::search::lossless::planned;
@@ -94,6 +96,8 @@ struct Laboratory<'a> {
 enum Remaining<'a> {
     Points(Vec<Point>),
     Searches(&'a Goal, f64, Vec<(&'a Tool, u32)>),
+    /// Rounds over a file, all of them or none.
+    Rounds(&'a [Variant], u32),
 }
 
 /// What a paper came to.
@@ -187,6 +191,9 @@ impl Laboratory<'_> {
                     cells.retain(|cell| !matches!(cell.found, HighestRate::Ended));
                     results.cells.insert(name, cells);
                 }
+                Kind::Offline { .. } if directory.join(OFFLINE).is_file() => {
+                    results.offline.insert(name, offline::read(&directory)?);
+                }
                 _ => {}
             }
             let coverage = self.coverage(paper, experiment, &results)?;
@@ -205,6 +212,7 @@ impl Laboratory<'_> {
         let number = |left: &Remaining<'_>| match left {
             Remaining::Points(points) => points.len(),
             Remaining::Searches(_, _, pairs) => pairs.len(),
+            Remaining::Rounds(_, rounds) => *rounds as usize,
         };
         let planned = number(&self.left(paper, experiment, &Results::default())?);
         let left = number(&self.left(paper, experiment, results)?);
@@ -223,6 +231,7 @@ impl Laboratory<'_> {
             Remaining::Searches(goal, _, pairs) => {
                 pairs.iter().map(|(tool, size)| planned(tool, *size, goal)[0]).sum()
             }
+            Remaining::Rounds(variants, rounds) => experiment::rounds_take(variants, rounds),
         })
     }
 
@@ -258,6 +267,11 @@ impl Laboratory<'_> {
                     pairs.flat_map(|size| experiment.tools.iter().map(move |it| (it, *size)));
                 Ok(Remaining::Searches(goal, *tolerated, pairs.filter(is_left).collect()))
             }
+            Kind::Offline { variants, rounds } => {
+                let done = results.stored(experiment.name);
+                let is_done = done.is_some_and(|it| it.ended.is_none() && it.rounds >= *rounds);
+                Ok(Remaining::Rounds(variants, if is_done { 0 } else { *rounds }))
+            }
         }
     }
 
@@ -289,6 +303,7 @@ impl Laboratory<'_> {
         let least = match self.left(paper, experiment, results)? {
             Remaining::Points(points) => share::ends(&points),
             Remaining::Searches(goal, _, pairs) => share::one_size(goal, &pairs),
+            Remaining::Rounds(..) => next,
         };
         Ok(Needed { next, least, all }.share(self.stop))
     }
@@ -336,6 +351,11 @@ impl Laboratory<'_> {
                         (&stop, &head),
                     )
                 }
+                Remaining::Rounds(_, 0) => Ok(true),
+                Remaining::Rounds(variants, rounds) => {
+                    let stop = share.map_or(*self.stop, |share| self.stop.within(share));
+                    self.offline((paper, experiment), (variants, rounds), (&stop, &head))
+                }
             };
             match done {
                 Ok(done) => is_whole &= done,
@@ -368,7 +388,7 @@ impl Laboratory<'_> {
         let page =
             head.page(paper.citation, "Its experiments, repeated on this machine.", sections);
         common::write_page(output, paper.name, &page)?;
-        let text = format!("{}\n{}", paper.citation, scorecard(&scores));
+        let text = format!("{}\n{}{}", paper.citation, scorecard(&scores), points(&scores));
         print(stdout(), &text).context("cannot print the scorecard")
     }
 }
@@ -392,9 +412,39 @@ fn scorecard(scores: &[Score]) -> String {
     scores.iter().map(line).collect()
 }
 
+/// Verdicts on the key points of a paper; nothing of one without.
+fn points(scores: &[Score]) -> String {
+    let mut points: Vec<_> = scores.iter().filter_map(|it| Some((it.point?, it))).collect();
+    points.sort_by_key(|(number, _)| *number);
+    let line = |(number, score): &(u32, &Score)| {
+        format!("  {number}  {:<23} {}\n", score.verdict_words(), score.claim)
+    };
+    let lines: String = points.iter().map(line).collect();
+    let head = format!("  The {} key points:\n", points.len());
+    if points.is_empty() { lines } else { head + &lines }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn key_points_are_told_in_their_order() {
+        let of = |point, claim| Score {
+            claim,
+            source: "s",
+            point,
+            seen: String::new(),
+            verdict: crate::paper::ClaimVerdict::Holds,
+            coarse: None,
+        };
+        let told = points(&[of(Some(2), "b"), of(None, "c"), of(Some(1), "a")]);
+        let lines: Vec<_> = told.lines().map(|line| line.split_whitespace().collect()).collect();
+        let lines: Vec<Vec<&str>> = lines;
+        assert_eq!(lines[1..], [["1", "holds", "a"], ["2", "holds", "b"]]);
+        assert_eq!(lines[0].join(" "), "The 2 key points:");
+        assert_eq!(points(&[of(None, "c")]), "");
+    }
 
     #[test]
     fn papers_have_names() {

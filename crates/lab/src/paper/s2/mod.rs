@@ -1,7 +1,9 @@
-//! S2: live analysis under programmed rates and numbers of hosts: figures 1 to 8, with tcpdump beside; and the order of
-//! packets.
+//! S2: live analysis under programmed rates and numbers of hosts: figures 1 to 8, with tcpdump beside; the order of
+//! packets; the cost of anonymisation.
 
+mod anonymisation;
 mod order;
+mod points;
 
 use std::time::Duration;
 
@@ -96,8 +98,11 @@ pub(super) fn paper(scale: &Scale) -> Paper {
                 tcpdump on the same stream. Everything is as a user gets it, without options that make it faster. The frames \
                 of the trace have 870 bytes on average, as the paper's (trace_size in scale.json has the frame check sequence, \
                 too). Figures 5 to 8 are at the paper's 1,000 packets a second. For the order of \
-                packets the kernel also receives on all processors, by RPS, and the sender shares its own.",
+                packets the kernel also receives on all processors, by RPS, and the sender shares its own. The cost of \
+                anonymisation is that of the trace as a file. The nine key points are a point for each figure, of which 7 and \
+                8 are one comparison, and what the text concludes beside them of anonymisation and of the order of packets.",
         experiments: vec![
+            anonymisation::experiment(scale),
             of(RATES, "Programmed rates", &["analyze", "tcpdump-default"], rates),
             of(HOSTS, "Numbers of hosts at constant rates", &analyze, hosts),
             of(HOSTS_SLOW, "Numbers of hosts at 1,000 packets a second", &analyze, slow),
@@ -385,6 +390,8 @@ fn judge(results: &Results, _: &Scale) -> Vec<Score> {
         "What is in the way is named: memory, where a capture has too little of it, and nowhere else (our claim)",
         "C3, memory", starved));
     scores.extend(order::scores(results));
+    scores.push(anonymisation::score(results));
+    points::number(&mut scores);
     scores
 }
 

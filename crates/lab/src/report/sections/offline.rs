@@ -2,7 +2,7 @@
 
 use crate::offline::StoredOutcome;
 use crate::offline::figures::{Change, Figures, Mean, Spread, StageCost};
-use crate::offline::subject::{Role, Stage, Subject};
+use crate::offline::subject::{OfflineSubject, Role, Stage};
 use crate::report::number::{exact, whole};
 use crate::report::{Axis, Bars, Chart, Part, Plot, Section, Table, Value};
 
@@ -61,7 +61,7 @@ fn columns(names: &[(&str, bool)]) -> Vec<(String, bool)> {
     names.iter().map(|&(name, is_number)| (name.to_owned(), is_number)).collect()
 }
 
-fn rates(outcome: &StoredOutcome, figures: &[(&Subject, Figures)]) -> Table {
+fn rates(outcome: &StoredOutcome, figures: &[(&OfflineSubject, Figures)]) -> Table {
     let mut rows = Vec::new();
     for subject in &outcome.subjects {
         let found = figures.iter().find(|(of, _)| *of == subject);
@@ -100,7 +100,7 @@ fn rates(outcome: &StoredOutcome, figures: &[(&Subject, Figures)]) -> Table {
     }
 }
 
-fn row(outcome: &StoredOutcome, subject: &Subject, figures: &Figures) -> Vec<String> {
+fn row(outcome: &StoredOutcome, subject: &OfflineSubject, figures: &Figures) -> Vec<String> {
     let Spread { median, least, most } = figures.seconds;
     let middle = |spread: Option<Spread>| spread.map(|spread| spread.median);
     let known = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
@@ -133,7 +133,7 @@ fn peak(figures: &Figures) -> Option<String> {
 }
 
 /// The name of a subject in tables: netsniff's stages are runs up to them.
-fn label(subject: &Subject) -> String {
+fn label(subject: &OfflineSubject) -> String {
     match subject.role {
         Role::Stage(Stage::Start) => "netsniff, start alone".to_owned(),
         Role::Stage(Stage::Read) => "netsniff, read".to_owned(),
@@ -148,7 +148,7 @@ fn milliseconds(seconds: f64) -> String {
     format!("{:.1}", seconds * 1e3)
 }
 
-fn drawn_rates(figures: &[(&Subject, Figures)]) -> Option<Plot> {
+fn drawn_rates(figures: &[(&OfflineSubject, Figures)]) -> Option<Plot> {
     let known: Vec<_> = figures
         .iter()
         .filter_map(|(subject, figures)| {

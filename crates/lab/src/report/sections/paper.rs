@@ -24,7 +24,11 @@ pub fn paper(paper: &Paper, results: &Results, scores: &[Score]) -> Vec<Section>
     let plots = paper.figures.iter().flat_map(|figure| plots(figure, results));
     let pictures = paper.pictures.iter().filter_map(|picture| drawn(picture, results));
     let figures: Vec<_> = plots.map(Part::Plot).chain(pictures).collect();
-    let mut sections = vec![scorecard];
+    let mut sections = Vec::new();
+    if let Some(points) = points(scores) {
+        sections.push(Section { title: "Key points".to_owned(), parts: vec![Part::Table(points)] });
+    }
+    sections.push(scorecard);
     if !figures.is_empty() {
         sections.push(Section { title: "Figures".to_owned(), parts: figures });
     }
@@ -33,8 +37,34 @@ pub fn paper(paper: &Paper, results: &Results, scores: &[Score]) -> Vec<Section>
         if !cells.is_empty() {
             sections.extend(super::lossless(cells));
         }
+        sections.extend(results.stored(experiment.name).iter().flat_map(|it| super::offline(it)));
     }
     sections
+}
+
+/// The key points that a paper sums itself up in; `None` of one without.
+fn points(scores: &[Score]) -> Option<Table> {
+    let mut points: Vec<_> = scores.iter().filter_map(|it| Some((it.point?, it))).collect();
+    points.sort_by_key(|(number, _)| *number);
+    let row = |(number, score): &(u32, &Score)| {
+        let (claim, source) = (score.claim.to_owned(), score.source.to_owned());
+        vec![number.to_string(), claim, score.verdict_words(), score.seen_words(), source]
+    };
+    let number = |verdict| points.iter().filter(|(_, score)| score.verdict == verdict).count();
+    let columns = [("", true), ("key point", false), ("here it", false), ("seen here", false)];
+    let columns = columns.into_iter().chain([("source", false)]);
+    let table = Table {
+        columns: columns.map(|(name, is_number)| (name.to_owned(), is_number)).collect(),
+        rows: points.iter().map(row).collect(),
+        note: Some(format!(
+            "Of {} key points {} hold here, {} do not, {} are unavailable.",
+            points.len(),
+            number(ClaimVerdict::Holds),
+            number(ClaimVerdict::Fails),
+            number(ClaimVerdict::Unavailable)
+        )),
+    };
+    (!points.is_empty()).then_some(table)
 }
 
 /// Claims, what was seen, and verdicts.
@@ -322,16 +352,19 @@ mod tests {
         let score = |verdict| Score {
             claim: "a",
             source: "b",
+            point: (verdict == ClaimVerdict::Fails).then_some(7),
             seen: "c".to_owned(),
             verdict,
             coarse: None,
         };
-        let table = scorecard(&[
-            score(ClaimVerdict::Holds),
-            score(ClaimVerdict::Fails),
-            score(ClaimVerdict::Holds),
-        ]);
+        let scores =
+            [score(ClaimVerdict::Holds), score(ClaimVerdict::Fails), score(ClaimVerdict::Holds)];
+        let table = scorecard(&scores);
         assert_eq!(table.rows[1], ["a", "b", "c", "does not hold"]);
         assert!(table.note.unwrap().starts_with("2 hold, 1 do not, 0 unavailable; 0 are coarse"));
+        let table = points(&scores).unwrap();
+        assert_eq!(table.rows, [["7", "a", "does not hold", "c", "b"]]);
+        assert!(table.note.unwrap().starts_with("Of 1 key points 0 hold here, 1 do not, 0 are"));
+        assert_eq!(points(&scores[..1]), None, "there are none");
     }
 }
