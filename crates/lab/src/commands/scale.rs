@@ -21,9 +21,15 @@ use crate::trial;
 pub(super) const TRACE: &str = "trace.pcapng";
 pub(super) const FILE: &str = "scale.json";
 
-/// Sessions of the trace, of one host of the papers' laboratory.
-const SESSIONS: [&str; 8] =
-    ["--profile", "papers", "--sessions", "300", "--seed", "1", "--start", "0"];
+/// Sessions of the trace.
+const SESSIONS: &str = "300";
+
+/// What makes a file of so many sessions, of one host of the papers' laboratory.
+pub(super) const fn generation(sessions: &str) -> [&str; 11] {
+    let of = ["generate", "hosts", "-q", "--profile", "papers", "--sessions", sessions];
+    let [command, kind, quiet, profile, papers, number, sessions] = of;
+    [command, kind, quiet, profile, papers, number, sessions, "--seed", "1", "--start", "0"]
+}
 
 /// How long the sender is measured with each size.
 const TIME: Duration = Duration::from_secs(2);
@@ -155,7 +161,7 @@ fn make_trace(
     stop: &Stop<'_>,
 ) -> anyhow::Result<Option<TrafficContent>> {
     let mut make = Command::new(program);
-    bed.mark(&mut make).args(["generate", "hosts", "-q"]).args(SESSIONS).arg("-w").arg(trace);
+    bed.mark(&mut make).args(generation(SESSIONS)).arg("-w").arg(trace);
     let made = make.stdin(Stdio::null()).output().context("cannot make the trace")?;
     // A signal of the terminal reaches the generator, too.
     if stop.is_set() {

@@ -80,7 +80,7 @@ pub enum Kind {
         /// The share that may be lost.
         tolerated: f64,
     },
-    /// Analyses of the trace as a file, without and with other options in the same rounds.
+    /// Analyses of sessions in a file, without and with other options in the same rounds.
     Offline {
         /// The options whose cost is asked for.
         variants: Vec<Variant>,

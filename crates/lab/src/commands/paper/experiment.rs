@@ -1,9 +1,11 @@
 //! One experiment of a paper: runs over points, or searches.
 
 use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use netsniff_console::say;
 use serde::Serialize;
 
@@ -11,8 +13,7 @@ use super::super::campaign::{Campaign, Directory};
 use super::super::common::{self, Head};
 use super::super::offline::{self, OFFLINE};
 use super::super::reports::LOSSLESS;
-use super::super::scale::TRACE;
-use super::super::table;
+use super::super::{scale, table};
 use super::Laboratory;
 use crate::offline::StoredCapture;
 use crate::offline::rounds::{Rounds, usual_scratch};
@@ -33,18 +34,31 @@ struct Searches<'a> {
     cells: &'a [Cell],
 }
 
-/// What a run over the trace takes, to plan by.
+/// Sessions of a file that is analysed: so many that the start of the program is little beside them.
+const SESSIONS: &str = "1000";
+
+/// What a run over them takes, to plan by.
 const RUN: Duration = Duration::from_millis(200);
 
-/// The time that rounds over the trace take, about, with the one that does not count.
+/// The time that rounds over a file take, about, with the one that does not count.
 pub(super) fn rounds_take(variants: &[Variant], rounds: u32) -> Duration {
     let runs = u32::try_from(variants.len() + 1).unwrap_or(u32::MAX);
     let rounds = if rounds == 0 { 0 } else { rounds + 1 };
     RUN.saturating_mul(runs.saturating_mul(rounds))
 }
 
+/// Makes a file of sessions as those of the trace.
+fn make_sessions(program: &Path, file: &Path) -> anyhow::Result<()> {
+    let mut make = Command::new(program);
+    make.arg("--no-config").args(scale::generation(SESSIONS)).arg("-w").arg(file);
+    let made = make.stdin(Stdio::null()).output().context("cannot make sessions")?;
+    let said = String::from_utf8_lossy(&made.stderr).into_owned();
+    ensure!(made.status.success(), "cannot make sessions: {}", said.trim());
+    Ok(())
+}
+
 impl Laboratory<'_> {
-    /// Analyses the trace as a file, with these options beside; whether all rounds were done.
+    /// Analyses sessions as a file, with these options beside; whether all rounds were done.
     pub(super) fn offline(
         &self,
         (paper, experiment): (&Paper, &Experiment),
@@ -58,8 +72,12 @@ impl Laboratory<'_> {
         let scratch = usual_scratch();
         let rounds = Rounds { number, subjects: &subjects, scratch: &scratch, stop };
         let began = offline::now()?;
-        let capture = StoredCapture::read(&self.output.join(TRACE))?;
-        let outcome = rounds.measure(capture, &mut |_, _| {})?;
+        let file = path.join("sessions.pcapng");
+        make_sessions(&program, &file)?;
+        let outcome = StoredCapture::read(&file).and_then(|it| rounds.measure(it, &mut |_, _| {}));
+        // It is large, and made again at once.
+        fs::remove_file(&file).with_context(|| format!("cannot remove {}", file.display()))?;
+        let outcome = outcome?;
         for subject in &subjects {
             if let Some(why) = outcome.failure(subject) {
                 say(&format!("{}: {}: {why}", paper.name, subject.name));

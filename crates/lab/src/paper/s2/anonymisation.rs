@@ -1,4 +1,4 @@
-//! S2's "minimal impact on the processing performance" of anonymisation (PAPERS A15, X8): the trace as a file, without it and
+//! S2's "minimal impact on the processing performance" of anonymisation (PAPERS A15, X8): sessions in a file, without it and
 //! with two kinds of it, in the same rounds.
 
 use super::super::score::Seen;
@@ -20,7 +20,7 @@ pub(super) fn experiment(scale: &Scale) -> Experiment {
         title: "A file without anonymisation and with two kinds of it",
         tools: tools(&["analyze"]),
         sizes: vec![scale.trace_size],
-        kind: Kind::Offline { variants, rounds: if scale.is_short { 10 } else { 30 } },
+        kind: Kind::Offline { variants, rounds: if scale.is_short { 15 } else { 40 } },
     }
 }
 

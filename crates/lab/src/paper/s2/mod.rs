@@ -99,7 +99,7 @@ pub(super) fn paper(scale: &Scale) -> Paper {
                 of the trace have 870 bytes on average, as the paper's (trace_size in scale.json has the frame check sequence, \
                 too). Figures 5 to 8 are at the paper's 1,000 packets a second. For the order of \
                 packets the kernel also receives on all processors, by RPS, and the sender shares its own. The cost of \
-                anonymisation is that of the trace as a file. The nine key points are a point for each figure, of which 7 and \
+                anonymisation is that of 1,000 sessions in a file, made as the trace is. The nine key points are a point for each figure, of which 7 and \
                 8 are one comparison, and what the text concludes beside them of anonymisation and of the order of packets.",
         experiments: vec![
             anonymisation::experiment(scale),
