@@ -152,6 +152,24 @@ fn a_report_of_a_part_leaves_the_rest_needed() {
     assert_eq!(wire.logs().lines("conn", &["network_missed_bytes"]), ["50"]);
 }
 
+/// Of two parts that came twice a receiver reports the first (RFC 2883, 4), so that nobody knows whether it needed what lies
+/// behind that.
+#[test]
+fn behind_a_report_of_a_part_nobody_knows_what_was_needed() {
+    let mut wire = opened();
+    [1, 101, 201, 301].into_iter().for_each(|position| sends(&mut wire, position, None));
+    wire.pass(5);
+    answers(&mut wire, 101, None, &[]);
+    wire.pass(200);
+    let part = Part { position: 101, data: &[7; 300], ..wire.part(Server) };
+    wire.put(Server, &part);
+    wire.pass(10);
+    answers(&mut wire, 401, None, &[(101, 201)]);
+    wire.ends(Client).ends(Server);
+    let expected = (vec!["F data unknown 200 400".to_owned()], "clean 0".to_owned());
+    assert_eq!(judged(&wire), expected);
+}
+
 /// A receiver that joins segments reports them together.
 #[test]
 fn a_report_may_be_of_several_copies() {

@@ -482,9 +482,9 @@ fn tell_membership<O: Observer>(
     claimed_from: Option<Timestamp>,
     observer: &mut O,
 ) {
-    let (ordinal, key, name) = (unit.ordinal, &flow.key, flow.name_bits());
+    let (ordinal, time, key, name) = (unit.ordinal, unit.time, &flow.key, flow.name_bits());
     let fragments = unit.reassembled.as_ref().map_or(&[][..], |joined| &joined.packets);
-    observer.member(&Membership { ordinal, fragments, key, name, begins, claimed_from });
+    observer.member(&Membership { ordinal, time, fragments, key, name, begins, claimed_from });
     let TransportState::Connection(tcp) = &flow.exchange else { return };
     if let Transport::Tcp(header) = &unit.decoded.transport
         && header.flags.any(TcpFlags::SYN)

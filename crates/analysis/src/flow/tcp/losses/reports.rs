@@ -59,7 +59,7 @@ impl StreamLosses {
     pub(super) fn came_twice(&mut self, report: &Report, wait: u64, limits: &Limits) {
         let is_again = self.is_told_again(report, limits);
         let mut open = Unexplained(vec![(report.low, report.high)]);
-        self.explain_by_unneeded(&mut open);
+        self.explain_by_unneeded(&mut open, limits);
         if open.0.is_empty() {
             return;
         }
@@ -77,7 +77,7 @@ impl StreamLosses {
     }
 
     /// Takes out what copies account for that the receiver cannot have needed.
-    fn explain_by_unneeded(&mut self, open: &mut Unexplained) {
+    fn explain_by_unneeded(&mut self, open: &mut Unexplained, limits: &Limits) {
         let mut at = 0;
         while let Some(&(low, high)) = self.unneeded.get(at) {
             let Some(part) = open.within(low, high) else {
@@ -86,6 +86,11 @@ impl StreamLosses {
             };
             open.take(part.0, part.1);
             self.unneeded.splice(at..=at, rest((low, high), part.0, part.1));
+        }
+        // A report from the middle makes two of one.
+        while self.unneeded.len() > limits.open_gaps.max(1) {
+            let (low, high) = self.unneeded.remove(0);
+            self.settled.note(low, high, Timestamp::MIN);
         }
     }
 
@@ -107,6 +112,10 @@ impl StreamLosses {
             self.late.splice(at..=at, rests);
             self.push(StreamGap { low, high, ..gap }, limits);
         }
+        while self.late.len() > limits.open_gaps.max(1) {
+            let gap = self.late.remove(0);
+            self.settled.note(gap.low, gap.high, gap.until);
+        }
     }
 
     /// What seemed to be lost first copies came as well: no loss.
@@ -127,7 +136,20 @@ impl StreamLosses {
             for gap in self.gaps.iter_mut().filter(is_unsure) {
                 gap.proof = Proof::Unsure;
             }
-            self.keep_rest(&gap, low, high, limits);
+            self.keep_needed(&gap, low, high, limits);
+        }
+    }
+
+    /// Of a copy that was reported from `low` up to `high`, the receiver needed what lies before that. What lies behind it may
+    /// be a double as well: of two parts it reports the first (RFC 2883, 4).
+    fn keep_needed(&mut self, copy: &StreamGap, low: i64, high: i64, limits: &Limits) {
+        let before = StreamGap { high: copy.high.min(low), ..*copy };
+        let (cause, proof) = (Cause::Unknown, Proof::Unsure);
+        let behind = StreamGap { low: copy.low.max(high), cause, proof, ..*copy };
+        for part in [before, behind] {
+            if part.low < part.high {
+                self.push(part, limits);
+            }
         }
     }
 
@@ -165,5 +187,29 @@ impl StreamLosses {
         }
         self.reports.push(*report);
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reports of single bytes in the middle of what was not needed leave many ranges.
+    #[test]
+    fn ranges_that_wait_for_reports_are_bounded() {
+        let limits = Limits::default();
+        let mut stream = StreamLosses::default();
+        let at = Timestamp::from_nanos(1);
+        for round in 0..4 {
+            stream.expect_report(0, 1_000_000, &limits);
+            for position in (1..10_000).step_by(2) {
+                let (low, high) = (position, position + 1);
+                let identification = (position + round) as u16;
+                let (acknowledged, stamps) = (1_000_000, None);
+                let report = Report { low, high, at, acknowledged, stamps, identification };
+                stream.came_twice(&report, 0, &limits);
+                assert!(stream.unneeded.len() <= limits.open_gaps, "{}", stream.unneeded.len());
+            }
+        }
     }
 }
