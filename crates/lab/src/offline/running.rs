@@ -56,7 +56,7 @@ impl Scratch {
             fs::remove_dir_all(&path).context("cannot remove the output of a run")?;
         }
         fs::create_dir(&path).context("cannot make a directory for the output of a run")?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o777))
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o1777))
             .context("cannot open a directory to programs")?;
         Ok(path)
     }

@@ -196,7 +196,7 @@ fn costs(stages: &[StageCost]) -> Table {
         note: Some(
             "The cost of a stage is the time of a run up to it less that of the run before, in the same round: the mean of \
              the rounds, with its interval of 95 % (Student's t of the differences). All runs have one worker. An interval \
-             that has 0 in it tells of no cost."
+             that has 0 in it proves no cost."
                 .to_owned(),
         ),
     }
