@@ -100,7 +100,7 @@ struct Datagram {
     /// Length of the payload, once the last fragment has told it.
     size: Option<u32>,
     fragments: u64,
-    /// The numbers of the packets that brought them.
+    /// The numbers of the packets that brought them; of more than pieces may be only the first, so that repetitions cost nothing.
     packets: Vec<u64>,
     /// Disjoint pieces by their offset.
     pieces: BTreeMap<u32, Box<[u8]>>,
@@ -205,7 +205,9 @@ impl Fragments {
             datagram.header_checksum = header_checksum;
         }
         let held = datagram.bytes();
-        datagram.packets.extend_from_slice(packets);
+        if datagram.packets.len() < limits.fragments_per_datagram {
+            datagram.packets.extend_from_slice(packets);
+        }
         datagram.check(ip, weirds);
         let end = fragment.offset.saturating_add(payload.len() as u32);
         let is_acceptable = is_acceptable_end(ip, end)

@@ -10,6 +10,8 @@ use crate::key::uid::Uid;
 pub struct Membership<'a> {
     /// Number of the packet in the input, from 1.
     pub ordinal: u64,
+    /// Its stamp.
+    pub time: Timestamp,
     /// The numbers of all packets of its datagram, where that was put together from fragments; else empty.
     pub fragments: &'a [u64],
     /// The flow's addresses and ports.

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use netsniff_packet::{LinkType, Packet, Timestamp};
 
+use super::SYN_PATIENCE;
 use super::watch::{Claim, Doubt};
 
 /// A packet that waits.
@@ -130,7 +131,9 @@ impl HeldPackets {
     pub(super) fn claim(&mut self, claim: &Claim) {
         for packet in &mut self.packets {
             let Some((Doubt::Syn(key, holder), _)) = packet.doubt else { continue };
-            let is_claimed = packet.ordinal < claim.ordinal && packet.time >= claim.from;
+            // Whatever waits longer, the answer came in time or not.
+            let is_soon = claim.to <= packet.time + SYN_PATIENCE;
+            let is_claimed = packet.ordinal < claim.ordinal && packet.time >= claim.from && is_soon;
             if key == claim.key && is_claimed {
                 packet.flows.retain(|name| Some(*name) != holder);
                 claim.name.into_iter().for_each(|name| packet.add(name));

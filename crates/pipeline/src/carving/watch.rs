@@ -57,6 +57,8 @@ pub(super) struct Claim {
     pub(super) key: FlowKey,
     /// The stamp of the first of the SYNs.
     pub(super) from: Timestamp,
+    /// The stamp of the answer.
+    pub(super) to: Timestamp,
     /// The flow's name, where it is wanted.
     pub(super) name: Option<u128>,
 }
@@ -124,7 +126,8 @@ impl Observer for Watch {
         self.last = is_wanted.then_some((member.ordinal, member.name));
         if let Some(from) = member.claimed_from {
             let name = is_wanted.then_some(member.name);
-            self.told.claims.push(Claim { ordinal: member.ordinal, key: *member.key, from, name });
+            let (ordinal, to, key) = (member.ordinal, member.time, *member.key);
+            self.told.claims.push(Claim { ordinal, key, from, to, name });
         }
         if !is_wanted {
             return;

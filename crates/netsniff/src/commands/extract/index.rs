@@ -131,7 +131,7 @@ fn begin(captures: &[Indexed], choices: u64) -> anyhow::Result<Vec<Writer<BufWri
     let identities: Vec<_> = captures.iter().map(|capture| capture.identity).collect();
     let together = Identity::of_all(&identities);
     let begin = |capture: &Indexed| {
-        let file = unlinked::create(&capture.written)?;
+        let file = unlinked::replace(&capture.written)?;
         let header = Header { capture: capture.identity, together, choices };
         Writer::new(BufWriter::with_capacity(WRITE_SIZE, file), &header, &capture.blocks)
     };
@@ -167,7 +167,13 @@ fn gather(
             break;
         }
     }
-    carver.finish(&mut builder).context(failed)?;
+    let (statistics, _) = carver.finish(&mut builder).context(failed)?;
+    anyhow::ensure!(
+        statistics.hurried == 0,
+        "{} packets of fragments, or in front of them, took more than {} MiB of memory while they waited: an index would lack some",
+        exact(statistics.hurried.into()),
+        MOST_HELD >> 20
+    );
     builder.finish().context(failed)?;
     Ok(())
 }

@@ -56,13 +56,17 @@ pub(super) fn open(
 ) -> Result<Indexed, String> {
     let names = flows.names().ok_or("indexes serve conditions that name connections by uid")?;
     let wanted_choices = naming_choices(&args.limits(), &args.options());
-    let (mut parts, mut files, mut together, mut packets) = (Vec::new(), Vec::new(), None, 0);
+    let identities = paths.iter().map(|path| Identity::of(path));
+    let identities =
+        identities.collect::<io::Result<Vec<_>>>().map_err(|error| error.to_string())?;
+    let together = Identity::of_all(&identities);
+    let (mut parts, mut files, mut packets) = (Vec::new(), Vec::new(), 0);
     for path in paths {
         let (part, picked, of_all) =
             open_one(path, wanted_choices, |name| names.contains(&name))
                 .map_err(|why| format!("{}: {why}", index_name(path).display()))?;
-        if *together.get_or_insert(of_all) != of_all {
-            let said = "it was not made together with the others: netsniff index takes all captures at once";
+        if of_all != together {
+            let said = "it was made of other captures together: netsniff index and extract take the same, in the same order";
             return Err(format!("{}: {said}", index_name(path).display()));
         }
         packets += picked.len();

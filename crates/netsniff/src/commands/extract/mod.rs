@@ -15,7 +15,7 @@ use netsniff_analysis::Uid;
 use netsniff_console::number::exact;
 use netsniff_console::paths::is_stdin;
 use netsniff_console::progress::ProgressLine;
-use netsniff_console::{DAMAGED, DONE, FAILED, print, say};
+use netsniff_console::{DAMAGED, DONE, FAILED, print, say, unlinked};
 use netsniff_packet::{Batch, Progress, Source as _};
 use netsniff_pipeline::carving::{Carver, CarvingStatistics};
 use netsniff_pipeline::recording::naming::CaptureFormat;
@@ -159,8 +159,8 @@ impl Report {
     fn warn(&self) {
         for name in &self.missing {
             say(&format!(
-                "{name}: it is not in the input; uids are those of netsniff analyze over the same \
-                 files, without a filter, with the same --timeout and --tunnel-ports"
+                "{name}: it is not in the input, or another condition excludes it; uids are those of netsniff analyze over \
+                 the same files, without a filter, with the same --timeout and --tunnel-ports"
             ));
         }
         if self.packets_hurried > 0 {
@@ -188,7 +188,7 @@ impl Report {
             lines
         };
         // What was done is no part of a capture.
-        let to_stderr = is_stdin(args.output());
+        let to_stderr = is_stdin(args.output()) || unlinked::is_of_system(args.output());
         let printed = if to_stderr { print(stderr(), &text) } else { print(stdout(), &text) };
         printed.context("cannot print what was done")
     }

@@ -125,8 +125,8 @@ pub struct AnalyzeArgs {
     #[command(flatten)]
     extraction: ExtractionArgs,
     /// Also write an index beside each file, by which netsniff extract finds packets without reading all; the files are read
-    /// once more
-    #[arg(long, conflicts_with_all = ["interfaces", "filter", "anonymize"])]
+    /// once more. Options that change which connections there are exclude it
+    #[arg(long, conflicts_with_all = ["interfaces", "filter", "anonymize", "max_flows", "memory", "checksums", "depth", "protocols"])]
     index: bool,
     /// Which bytes of a TCP stream count where segments that nobody read yet overlap and differ
     #[arg(long, value_enum, value_name = "WHICH", default_value_t)]
