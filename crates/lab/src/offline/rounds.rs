@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail, ensure};
 use netsniff_packet::{Batch, LinkType, Progress, Source as _};
 use netsniff_pcapfile::{PcapWriter, Reader};
+use netsniff_traffic::Random;
 
 use super::peers::Peer;
 use super::running::{Process, Scratch, run};
@@ -148,7 +149,7 @@ impl Rounds<'_> {
         Ok(outcome)
     }
 
-    /// Runs every subject once. Each round begins with another one, so that none always follows the same.
+    /// Runs every subject once, in an order of the round's own.
     fn round(
         &self,
         round: u32,
@@ -157,9 +158,8 @@ impl Rounds<'_> {
         allowed: &[usize],
     ) -> anyhow::Result<Vec<OfflineRun>> {
         let mut runs = Vec::new();
-        let number = self.subjects.len().max(1);
-        for at in 0..self.subjects.len() {
-            let subject = &self.subjects[(at + round as usize) % number];
+        for at in order(round, self.subjects.len()) {
+            let subject = &self.subjects[at];
             // What failed once fails again, and takes time from the others.
             if outcome.failure(subject).is_some() {
                 continue;
@@ -257,6 +257,16 @@ fn failure(
     }
 }
 
+/// The order of so many runs in a round: drawn anew for each, so that none is measured behind the same one again and again.
+fn order(round: u32, number: usize) -> Vec<usize> {
+    let mut random = Random::new(round.into());
+    let mut order: Vec<_> = (0..number).collect();
+    for last in (1..number).rev() {
+        order.swap(last, random.below(last as u64 + 1) as usize);
+    }
+    order
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::process::ExitStatusExt as _;
@@ -338,14 +348,34 @@ mod tests {
     }
 
     #[test]
-    fn every_round_has_every_subject_and_begins_with_another_one() {
+    fn no_run_always_follows_the_same() {
+        let number = 7;
+        let mut behind = vec![vec![0; number]; number];
+        for round in 0..350 {
+            let order = order(round, number);
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..number).collect::<Vec<_>>());
+            order.windows(2).for_each(|pair| behind[pair[0]][pair[1]] += 1);
+        }
+        // Of 350 rounds, 50 on average.
+        let pairs = (0..number).flat_map(|one| (0..number).map(move |other| (one, other)));
+        for (one, other) in pairs.filter(|(one, other)| one != other) {
+            assert!((25..=75).contains(&behind[one][other]), "{one} {other} {behind:?}");
+        }
+    }
+
+    #[test]
+    fn every_round_has_every_subject_that_works() {
         let subjects =
             [script("a", "cat \"$1\""), script("b", "true"), script("c", "echo x >&2; exit 4")];
         let outcome = measured("turns", &subjects, 2);
-        let order: Vec<_> =
-            outcome.runs.iter().map(|run| (run.round, run.subject.as_str())).collect();
-        let expected = [(0, "a"), (0, "b"), (0, "c"), (1, "b"), (1, "a"), (2, "a"), (2, "b")];
-        assert_eq!(order, expected, "what failed is not tried again");
+        for (round, expected) in [(0, "abc"), (1, "ab"), (2, "ab")] {
+            let runs = outcome.runs.iter().filter(|run| run.round == round);
+            let mut names: Vec<_> = runs.map(|run| run.subject.as_str()).collect();
+            names.sort_unstable();
+            assert_eq!(names.concat(), expected, "what failed is not tried again");
+        }
         let failure = outcome.failure(&subjects[2]).unwrap();
         assert_eq!(failure, "it failed (exit status: 4): x");
         assert_eq!((outcome.failure(&subjects[0]), &outcome.ended), (None, &None));
