@@ -49,7 +49,11 @@ impl Unexplained {
 }
 
 /// What a range has outside the numbers from `low` up to `high`.
-fn rest((from, to): (i64, i64), low: i64, high: i64) -> impl Iterator<Item = (i64, i64)> {
+pub(super) fn rest(
+    (from, to): (i64, i64),
+    low: i64,
+    high: i64,
+) -> impl Iterator<Item = (i64, i64)> {
     [(from, to.min(low)), (from.max(high), to)].into_iter().filter(|(low, high)| low < high)
 }
 
@@ -136,20 +140,7 @@ impl StreamLosses {
             for gap in self.gaps.iter_mut().filter(is_unsure) {
                 gap.proof = Proof::Unsure;
             }
-            self.keep_needed(&gap, low, high, limits);
-        }
-    }
-
-    /// Of a copy that was reported from `low` up to `high`, the receiver needed what lies before that. What lies behind it may
-    /// be a double as well: of two parts it reports the first (RFC 2883, 4).
-    fn keep_needed(&mut self, copy: &StreamGap, low: i64, high: i64, limits: &Limits) {
-        let before = StreamGap { high: copy.high.min(low), ..*copy };
-        let (cause, proof) = (Cause::Unknown, Proof::Unsure);
-        let behind = StreamGap { low: copy.low.max(high), cause, proof, ..*copy };
-        for part in [before, behind] {
-            if part.low < part.high {
-                self.push(part, limits);
-            }
+            self.keep_rest(&gap, low, high, limits);
         }
     }
 

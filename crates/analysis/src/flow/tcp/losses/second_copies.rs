@@ -4,6 +4,7 @@ use netsniff_packet::Timestamp;
 
 use super::gap::{Proof, StreamGap};
 use super::hole::{Coming, Hole, Lacking, SentAgain, Shown};
+use super::reports::rest;
 use super::stream::StreamLosses;
 use super::{Again, Class, Path, is_past};
 use crate::flow::tcp::sequence::delta;
@@ -89,8 +90,31 @@ impl Before {
 const OVERTAKEN: i64 = 3;
 
 impl StreamLosses {
+    /// Numbers that were seen came a second time. Those that the receiver had shown to have were not needed, so that
+    /// it reports them.
+    pub(super) fn second_of_lacked(
+        &mut self,
+        low: i64,
+        high: i64,
+        time: Timestamp,
+        (again, sent): (&Again, &SentAgain),
+        limits: &Limits,
+    ) {
+        let mut lacked = vec![(low, high)];
+        for (from, to) in self.held {
+            let (from, to) = (from.max(low), to.min(high));
+            if from < to {
+                lacked = lacked.into_iter().flat_map(|range| rest(range, from, to)).collect();
+                self.expect_report(from, to, limits);
+            }
+        }
+        for (low, high) in lacked {
+            self.second(low, high, time, again, sent, limits);
+        }
+    }
+
     /// Numbers that were seen came a second time.
-    pub(super) fn second(
+    fn second(
         &mut self,
         low: i64,
         high: i64,

@@ -39,6 +39,8 @@ pub struct StreamLosses {
     pub(super) late: Vec<StreamGap>,
     /// What filled holes last.
     fills: Fills,
+    /// What the receiver showed last to have beyond what it acknowledges; ranges without a number are none.
+    pub(super) held: [(i64, i64); 4],
     /// Data that was seen and that the receiver lacks.
     pub(super) lacking: Option<Lacking>,
     /// By how much the position of the first byte of data exceeds 1.
@@ -96,7 +98,7 @@ impl StreamLosses {
         self.reports.clear();
         self.copies.clear();
         self.late.clear();
-        self.lacking = None;
+        (self.lacking, self.held) = (None, Default::default());
         (self.settled, self.passed) = (Forgotten::default(), Forgotten::default());
         self.shift = 0;
     }
@@ -271,7 +273,7 @@ impl StreamLosses {
             let (hole_low, hole_high) = next.map_or((high, high), |hole| (hole.low, hole.high));
             let to = hole_low.min(high);
             if from < to {
-                self.second(from, to, time, again, &sent, limits);
+                self.second_of_lacked(from, to, time, (again, &sent), limits);
             }
             from = to.max(hole_high).max(from + 1);
         }
@@ -338,6 +340,8 @@ impl StreamLosses {
         next: i64,
         time: Timestamp,
     ) {
+        self.held = Default::default();
+        self.held.iter_mut().zip(blocks).for_each(|(held, block)| *held = *block);
         let highest = blocks.iter().map(|&(_, high)| high).max();
         let edge = blocks.iter().map(|&(low, _)| low).filter(|&low| low > position).min();
         let has = |hole: &Hole| blocks.iter().any(|&(l, h)| l < hole.high && hole.low < h);
