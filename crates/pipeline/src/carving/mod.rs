@@ -35,6 +35,9 @@ const SYN_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Whoever takes the packets.
 pub trait TakeCarved {
+    /// Whether it wants the bytes of packets, which else need not be kept while they wait.
+    const WANTS_BYTES: bool = true;
+
     /// A packet of the flows with these names ([`Uid::new`] makes their uids), before which the capture lost so many
     /// behind the one before.
     ///
@@ -196,6 +199,8 @@ impl Carver {
                 let lost = core::mem::take(&mut self.lost);
                 self.take(&packet, &flows, lost, taker)?;
             } else {
+                let data = if T::WANTS_BYTES { packet.data } else { &[] };
+                let packet = Packet { data, ..packet };
                 self.keep(HeldPacket::new(ordinal, &packet, flows.clone()), doubt);
             }
         }

@@ -74,6 +74,8 @@ impl<W: Write> Builder<W> {
 }
 
 impl<W: Write> TakeCarved for Builder<W> {
+    const WANTS_BYTES: bool = false;
+
     fn packet(&mut self, packet: &Packet<'_>, flows: &[u128], _lost: u64) -> io::Result<()> {
         let file = self.interfaces.get(packet.interface as usize).copied();
         let Some(file) = file.and_then(|at| self.files.get_mut(at)) else {
