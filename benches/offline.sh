@@ -3,15 +3,17 @@
 # the mix with one packet in twenty lost, only netsniff and tcpdump are measured.
 #
 # Usage: benches/offline.sh [--rounds N] [--netsniff PATH] [--scratch FOLDER] [--captures FOLDER]... [--report FOLDER]
-#                           [--scale F]
+#                           [--scale F] [--workloads NAME,...] [--without PROGRAM,...]
 #
 #   --rounds N         how often each program runs on each workload (5); the report has medians
-#   --netsniff PATH    the binary to measure (built for it)
+#   --netsniff PATH    the binary to measure (built for it); stages, which are of the tree, are then left out
 #   --scratch FOLDER   where workloads and outputs go: 3 GB (netsniff-bench in the temporary folder)
 #   --captures FOLDER  a source of the mix, may be repeated (fixtures/recorded alone misses the mix's goal: without
 #                      enough captures the mix is left out, and the report says so)
 #   --report FOLDER    where the report goes (docs/measurements)
 #   --scale F          workloads of F times the size, to try the script; such a report is marked
+#   --workloads NAMES  these alone, of mix, mix_lossy, small64 and flood; the report says which
+#   --without NAMES    leaves programs out that a run of minutes is not to wait for, as argus; the report says which
 #
 # Peers are Debian's packages: softflowd nfdump argus-server argus-client tcpdump time, and suricata (8, from a newer
 # release), which reads the mix with its own settings and no rules, and again in its mode of one thread. One that is
@@ -21,12 +23,13 @@ cd "$(dirname "$0")/.."
 export LC_ALL=C PATH=$PATH:/usr/sbin:/sbin
 . benches/build.sh
 
-rounds=5 netsniff='' scratch=${TMPDIR:-/tmp}/netsniff-bench report=docs/measurements scale=1 captures=()
+rounds=5 netsniff='' scratch=${TMPDIR:-/tmp}/netsniff-bench report=docs/measurements scale=1 captures=() only='' without=''
 while [ $# -gt 0 ]; do
-    [ $# -gt 1 ] || { sed -n '4,18s/^# \?//p' "$0"; exit 2; }
+    [ $# -gt 1 ] || { sed -n '4,21s/^# \?//p' "$0"; exit 2; }
     case $1 in
         --rounds) rounds=$2;; --netsniff) netsniff=$2;; --scratch) scratch=$2;; --report) report=$2;; --scale) scale=$2;;
-        --captures) captures+=(--captures "$2");; *) sed -n '4,18s/^# \?//p' "$0"; exit 2;;
+        --workloads) only=$2;; --without) without=$2;;
+        --captures) captures+=(--captures "$2");; *) sed -n '4,21s/^# \?//p' "$0"; exit 2;;
     esac
     shift 2
 done
@@ -34,6 +37,7 @@ captures+=(--captures fixtures/recorded)
 cpus=$(nproc)
 cpu=$((cpus > 1 ? 1 : 0))
 begin_report offline
+of_tree=yes; [ -z "$netsniff" ] || of_tree=no
 
 # ---- What is measured -------------------------------------------------------------------------------------
 
@@ -119,6 +123,10 @@ for tool in read tcpdump softflowd nfpcapd argus; do
 done
 if command -v suricata >/dev/null; then tools+=(suricata suricata-single); else missing+=(suricata); fi
 tools+=(netsniff netsniff-flows netsniff-head)
+for tool in ${without//,/ }; do
+    for n in "${!tools[@]}"; do [ "${tools[n]}" != "$tool" ] || unset "tools[n]"; done
+done
+tools=("${tools[@]}")
 
 # tools_of WORKLOAD: sets `of_it`, the tools that it is measured with.
 tools_of() {
@@ -141,6 +149,12 @@ build_workloads
 printf 'round\tworkload\ttool\twall_s\tuser_s\tsys_s\tpeak_kib\texit\tcount\n' >"$raw"
 workloads=(); [ -z "$mix" ] || workloads+=(mix mix_lossy)
 workloads+=(small64 flood)
+if [ -n "$only" ]; then
+    kept=()
+    for workload in "${workloads[@]}"; do [[ ",$only," != *",$workload,"* ]] || kept+=("$workload"); done
+    [ ${#kept[@]} -gt 0 ] || { echo "there is no workload $only" >&2; exit 2; }
+    workloads=("${kept[@]}")
+fi
 for ((round = 1; round <= rounds; round++)); do
     for workload in "${workloads[@]}"; do
         file=${!workload}
@@ -160,9 +174,9 @@ for ((round = 1; round <= rounds; round++)); do
 done
 
 # The same rounds by stage, by a program of its own that looks at the clock between them.
-build -p netsniff --example stages
+[ $of_tree = no ] || build -p netsniff --example stages
 for workload in "${workloads[@]}"; do
-    is_whole $workload || continue
+    [ $of_tree = yes ] && is_whole $workload || continue
     TMPDIR=$scratch taskset -c $cpu "$built/examples/stages" "${!workload}" "$rounds" >"$scratch/stages-$workload"
 done
 
@@ -174,6 +188,8 @@ peers() {
     echo "- softflowd $(version softflowd), nfpcapd $(version nfdump), argus $(version argus-server), tcpdump $(version tcpdump)"
     ! command -v suricata >/dev/null || echo "- $(suricata -V)"
     [ ${#missing[@]} -eq 0 ] || echo "- **Left out, not installed:** ${missing[*]}"
+    [ -z "$without" ] || echo "- Left out by an option: ${without//,/ }"
+    [ -z "$only" ] || echo "- Workloads left out by an option: all but ${only//,/ }"
     [ -n "$mix" ] || echo "- **Left out:** the mix, since the captures at hand miss its goal"
 }
 
@@ -237,7 +253,7 @@ table() {
         if [ "$workload" = mix ] && [ -f "$scratch/mix-$scale.txt" ]; then printf '\n```\n'; grep -v '^left out' "$scratch/mix-$scale.txt"; printf '```\n'; fi
         echo
         table "$workload"
-        is_whole "$workload" || continue
+        [ $of_tree = yes ] && is_whole "$workload" || continue
         printf '\nWhat a packet costs by stage (`cargo run --profile dist -p netsniff --example stages`, on CPU %s): ' $cpu
         cat "$scratch/stages-$workload"
     done

@@ -99,7 +99,9 @@ spent() {
 
 # One run: trial TOOL SIZE SECONDS RATE [FILE]. Rate 0 is the sender's full speed; with a file its packets are sent
 # instead of frames of the size. The tool is ended 1.3 s after the last packet, or as `pause` says: the blocks of
-# libpcap stay open for a second. Sets came, got, pps, ns (all threads of the tool) and slips.
+# libpcap stay open for a second. Sets came, got, pps, ns (all threads of the tool) and slips. The functions that
+# watch_begins and watch_ends name, where they are set, are called with the process before the first packet, and behind
+# the last one.
 trial() {
     local tool=$1 size=$2 seconds=$3 rate=$4 file=${5:-} before pid ns0 ns1
     rm -rf "$scratch"/out* "$scratch"/logs
@@ -110,6 +112,7 @@ trial() {
     pid=$!
     sleep 1.5
     ns0=$(spent "$pid") before=$(arrived)
+    ${watch_begins:+"$watch_begins" "$pid"}
     local what=(generate --size "$size" --flows 256) pace=(--topspeed)
     [ -z "$file" ] || what=(replay "$file" --loop 0 --late slip)
     [ "$rate" -eq 0 ] || pace=(--pps "$rate" --burst 32)
@@ -118,6 +121,7 @@ trial() {
     came=$(($(arrived) - before))
     sleep "${pause:-1.3}"
     ns1=$(spent "$pid")
+    ${watch_ends:+"$watch_ends"}
     case $tool in reader*) ;; *) kill -INT "$pid" ;; esac
     wait "$pid" || true
     got=$(tool_captured "$tool" "$size")

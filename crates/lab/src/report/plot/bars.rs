@@ -5,17 +5,21 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color as _, FontTransform, ShapeStyle};
 
 use super::frame::{Key, SIDE, clean};
-use super::letters::{shorten, width};
+use super::letters::{shorten, width, wrap};
 use super::{Area, Bars, Drawn, Palette, Span, Value, WIDTH, tick};
 
 /// Pixels between the lowest and the highest value, and around that.
 const HEIGHT: i32 = 320;
-const BELOW: i32 = 58;
+const BELOW: i32 = 44;
 const ABOVE: i32 = 26;
 const LEFT: i32 = 88;
 
-/// Pixels of a group's name at most.
+/// Pixels of a group's name at most, where it is written upwards.
 const MOST_NAME: i32 = 200;
+
+/// Lines of a group's name at most, where it is written across, and pixels of each.
+const MOST_LINES: usize = 3;
+const LINE: i32 = 14;
 
 const LABEL: f64 = 11.0;
 const TICK: f64 = 12.0;
@@ -23,7 +27,70 @@ const TICK: f64 = 12.0;
 const CENTER: Pos = Pos { h_pos: HPos::Center, v_pos: VPos::Center };
 
 pub(super) fn height(bars: &Bars) -> u32 {
-    (key(bars).height() + ABOVE + HEIGHT + BELOW) as u32
+    (key(bars).height() + ABOVE + HEIGHT + Names::new(bars).height() + BELOW) as u32
+}
+
+/// Pixels from left to right for a group.
+fn each(bars: &Bars) -> i32 {
+    (WIDTH as i32 - LEFT - SIDE) / (bars.groups.1.len() as i32).max(1)
+}
+
+/// Names of groups as there is room for them: no bar is without its name as long as a line fits between two of them.
+enum Names {
+    /// In lines, one above the other.
+    Across(Vec<Vec<String>>),
+    /// Upwards, since bars are narrow.
+    Upwards(Vec<String>),
+}
+
+impl Names {
+    fn new(bars: &Bars) -> Self {
+        let room = each(bars) - 6;
+        let names = || bars.groups.1.iter().map(|name| clean(name));
+        let fits = |word: &str| width(word, TICK) <= room;
+        let lines: Vec<_> = names().map(|name| wrap(&name, TICK, room.max(1))).collect();
+        let are_short = lines.iter().all(|lines| lines.len() <= MOST_LINES);
+        match are_short && names().all(|name| name.split_whitespace().all(fits)) {
+            true => Self::Across(lines),
+            false => Self::Upwards(names().map(|name| shorten(&name, TICK, MOST_NAME)).collect()),
+        }
+    }
+
+    /// Pixels from top to bottom.
+    fn height(&self) -> i32 {
+        match self {
+            Self::Across(names) => {
+                names.iter().map(|lines| lines.len() as i32 * LINE).max().unwrap_or(0)
+            }
+            Self::Upwards(names) => {
+                names.iter().map(|name| width(name, TICK)).max().unwrap_or(0) + 6
+            }
+        }
+    }
+
+    fn draw(&self, area: &Area<'_>, field: &Field, palette: Palette) -> Drawn {
+        let style = || palette.font(TICK).pos(CENTER);
+        let top = field.top + HEIGHT + 14;
+        match self {
+            Self::Across(names) => {
+                for (group, lines) in (0..).zip(names) {
+                    for (number, line) in (0..).zip(lines) {
+                        let at = (field.middle(group), top + number * LINE);
+                        area.draw(&Text::new(line.clone(), at, style()))?;
+                    }
+                }
+            }
+            Self::Upwards(names) => {
+                let every = (LINE / field.each.max(1)).max(1);
+                for (group, name) in (0..).zip(names).filter(|(at, _)| at % every == 0) {
+                    let at = (field.middle(group), top - 8 + width(name, TICK) / 2);
+                    let style = style().transform(FontTransform::Rotate270);
+                    area.draw(&Text::new(name.clone(), at, style))?;
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 fn key(bars: &Bars) -> Key {
@@ -47,8 +114,7 @@ impl Field {
     fn new(bars: &Bars) -> Self {
         let values = bars.series.iter().flat_map(|(_, values)| values);
         let span = bars.y.span(values.filter_map(|value| value.number()));
-        let groups = (bars.groups.1.len() as i32).max(1);
-        let each = (WIDTH as i32 - LEFT - SIDE) / groups;
+        let each = each(bars);
         // A quarter of a group stays free.
         let bar = (each * 3 / 4 / (bars.series.len() as i32).max(1)).clamp(1, 70);
         Self { span, top: key(bars).height() + ABOVE, each, bar }
@@ -93,18 +159,12 @@ pub(super) fn draw(area: &Area<'_>, bars: &Bars, palette: Palette) -> Drawn {
     })
 }
 
-/// Names of groups, as far as they do not touch each other, and of both directions.
+/// Names of groups, and of both directions.
 fn labels(area: &Area<'_>, bars: &Bars, field: &Field, palette: Palette) -> Drawn {
-    let bottom = field.top + HEIGHT;
-    let names: Vec<_> =
-        bars.groups.1.iter().map(|name| shorten(&clean(name), TICK, MOST_NAME)).collect();
-    let widest = names.iter().map(|name| width(name, TICK)).max().unwrap_or(0) + 6;
-    let every = (widest / field.each.max(1) + 1).max(1);
-    for (group, name) in (0..).zip(names).filter(|(at, _)| at % every == 0) {
-        let at = (field.middle(group), bottom + 14);
-        area.draw(&Text::new(name, at, palette.font(TICK).pos(CENTER)))?;
-    }
-    let below = (i32::midpoint(LEFT, WIDTH as i32 - SIDE), bottom + 40);
+    let names = Names::new(bars);
+    names.draw(area, field, palette)?;
+    let bottom = field.top + HEIGHT + names.height();
+    let below = (i32::midpoint(LEFT, WIDTH as i32 - SIDE), bottom + 26);
     area.draw(&Text::new(clean(&bars.groups.0), below, palette.font(13.0).pos(CENTER)))?;
     let beside = palette.font(13.0).transform(FontTransform::Rotate270).pos(CENTER);
     let at = (20, field.top + HEIGHT / 2);
@@ -193,6 +253,28 @@ mod tests {
         // The page, three bars, two in the key.
         assert_eq!(svg.matches("<rect").count(), 1 + 3 + 2, "{svg}");
         assert_eq!(plot.note().unwrap(), "Not drawn: values that are unknown (1).");
+    }
+
+    #[test]
+    fn every_bar_has_its_name() {
+        let named = |names: Vec<String>| {
+            let values = (1..=names.len()).map(|value| Value::Exactly(value as f64)).collect();
+            let (y, groups) = (Axis::new("packets a second"), ("program".to_owned(), names));
+            Bars { y, groups, series: vec![("median".to_owned(), values)] }
+        };
+        let few = named(["read", "all, + rows", "tcpdump"].map(str::to_owned).to_vec());
+        let many = (1..=16).map(|number| format!("netsniff, {number} workers, head"));
+        let many = named(many.collect());
+        assert!(matches!(Names::new(&few), Names::Across(_)));
+        assert!(matches!(Names::new(&many), Names::Upwards(_)));
+        assert!(height(&many) > height(&few) + 100, "room for the names");
+        for bars in [few, many] {
+            let names = bars.groups.1.clone();
+            let svg = Plot::new("t", "", Chart::Bars(bars)).svg(Palette::Light);
+            for name in names {
+                assert!(svg.contains(&format!("\n{name}\n")), "{name} is not in {svg}");
+            }
+        }
     }
 
     #[test]
