@@ -117,7 +117,8 @@ impl AppContext {
         limits: &Limits,
     ) {
         let mut last_to_third = None;
-        for expected in found.expected.drain(..) {
+        let mut announcements = core::mem::take(&mut found.expected);
+        for expected in announcements.drain(..) {
             let (from, peer) = match expected.from {
                 Role::Originator => (connection.originator, connection.responder),
                 Role::Responder => (connection.responder, connection.originator),
@@ -131,7 +132,7 @@ impl AppContext {
                 // Whoever does not know which side will begin announces both.
                 let errand = Arc::as_ptr(&expected.announced.errand);
                 if last_to_third.replace(errand) != Some(errand) {
-                    found.weirds.add("expected_connection_to_third_host");
+                    found.odd_announcement("expected_connection_to_third_host");
                 }
             }
             let is_pair = expected.or_peer || expected.to.is_none_or(|to| to == peer.address);
@@ -141,10 +142,10 @@ impl AppContext {
             let to = Endpoint { address: peer.address, port: expected.port };
             let route = Route { from: from.address, to };
             if !self.expectations.add(route, expected.announced, now, limits) {
-                found.weirds.add("too_many_expected_connections");
+                found.odd_announcement("too_many_expected_connections");
             }
         }
-        found.attribute("conversation", &mut { MAX_ODDITIES });
+        found.expected = announcements;
     }
 
     /// What streams need, with the `context` of their flow.

@@ -129,6 +129,13 @@ impl Findings {
         }
     }
 
+    /// Puts down an oddity of what somebody announced. There is one for each announcement, whatever else its piece of the
+    /// stream shows.
+    #[cold]
+    pub fn odd_announcement(&mut self, name: &'static str) {
+        self.named.push((Oddity { name, detail: Detail::None }, "conversation"));
+    }
+
     /// The oddities with their protocols, which empties them.
     pub fn drain_oddities(&mut self) -> impl Iterator<Item = (Oddity, &'static str)> {
         self.named.drain(..)
