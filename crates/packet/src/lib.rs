@@ -6,6 +6,7 @@
 //! | module | concern |
 //! |---|---|
 //! | [`time`] | [`Timestamp`]: nanoseconds since the Unix epoch |
+//! | [`calendar`] | days of the Gregorian calendar |
 //! | [`link_type`] | [`LinkType`]: what the first header of a packet is |
 //! | [`packet`] | [`Packet`]: a borrowed packet with its time and true length |
 //! | [`loss`] | [`Loss`]: packets that the capture lost |
@@ -21,6 +22,7 @@
 pub mod address;
 pub mod anonymize;
 pub mod batch;
+pub mod calendar;
 pub mod checksum;
 pub mod decode;
 pub mod filter;

@@ -1,5 +1,7 @@
 //! Times of certificates, RFC 5280 section 4.1.2.5.
 
+use netsniff_packet::calendar::days;
+
 use crate::protocol::syntax::der::Element;
 use crate::record::Seconds;
 
@@ -63,16 +65,6 @@ fn offset(zone: &[u8]) -> Option<i64> {
     let (hours, rest) = digits(rest, 2)?;
     let (minutes, _) = digits(rest, 2)?;
     Some(sign * (hours * 3600 + minutes * 60))
-}
-
-/// Days from 1970-01-01 to a day of the Gregorian calendar.
-///
-/// Years begin in March here, so that the day that leap years have more is the last of one.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let (year, month) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
-    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    // The months from March on have 31, 30, 31, 30, 31 days, and so again.
-    year * 365 + leap_days + (month * 153 + 2) / 5 + day - 1 - 719_468
 }
 
 #[cfg(test)]
