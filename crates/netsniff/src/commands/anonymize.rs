@@ -18,6 +18,7 @@ use netsniff_pcapfile::{
     Counters, Format, Interface, PcapWriter, PcapngWriter, Reader, Resolution, Section,
 };
 
+use super::inputs::span::SpanArgs;
 use super::inputs::{Input, Inputs};
 use super::pseudonyms::PseudonymArgs;
 
@@ -39,6 +40,8 @@ pub struct AnonymizeArgs {
     /// Where to write, in the format of the input, not packed; `-` for standard output
     #[arg(value_name = "OUT")]
     output: PathBuf,
+    #[command(flatten)]
+    span: SpanArgs,
     #[command(flatten)]
     pseudonyms: PseudonymArgs,
     /// What becomes of payload
@@ -85,7 +88,9 @@ pub fn run(args: &AnonymizeArgs) -> anyhow::Result<u8> {
         .into());
     }
     let pseudonyms = args.pseudonyms.pseudonyms()?;
-    let (mut inputs, refused) = Inputs::open(std::slice::from_ref(&args.input), READ_SIZE);
+    let span = args.span.span()?;
+    let (inputs, refused) = Inputs::open(std::slice::from_ref(&args.input), READ_SIZE);
+    let mut inputs = inputs.within(span);
     if let Some(input) = refused.first() {
         say(&format!("{}: {}", input.path.display(), input.said));
         return Ok(FAILED);

@@ -16,6 +16,7 @@ use netsniff_pipeline::receiving::report::Report;
 use netsniff_traffic::probe::PORT;
 
 use super::inputs::Inputs;
+use super::inputs::span::SpanArgs;
 use super::live::{self, CaptureArgs};
 use crate::config::INPUTS;
 
@@ -36,6 +37,8 @@ pub struct ReceiveArgs {
     // No `conflicts_with`: clap takes what is in conflict with an argument for that argument where it is required.
     #[arg(value_name = "FILE", required_unless_present = "interfaces")]
     files: Vec<PathBuf>,
+    #[command(flatten)]
+    span: SpanArgs,
     #[command(flatten)]
     capture: CaptureArgs,
     /// The port that frames are sent to
@@ -69,6 +72,9 @@ pub fn run(args: &ReceiveArgs) -> anyhow::Result<u8> {
         let said = "capture files and an interface cannot be counted together";
         return Err(UsageError(said.to_owned()).into());
     }
+    if args.capture.is_live() {
+        args.span.none_of_live()?;
+    }
     let reception = Reception::new(args.port, args.rate);
     let (report, code) = if args.capture.is_live() {
         let (reception, lost, failures) = listen(args, reception)?;
@@ -92,7 +98,8 @@ pub fn run(args: &ReceiveArgs) -> anyhow::Result<u8> {
 /// Reads captures; also whether one was damaged.
 fn read(args: &ReceiveArgs, mut reception: Reception) -> anyhow::Result<(Reception, bool)> {
     let _pidfile = args.capture.pidfile.as_deref().map(PidFile::create).transpose()?;
-    let (mut inputs, refused) = Inputs::open(&args.files, READ_SIZE);
+    let (inputs, refused) = Inputs::open(&args.files, READ_SIZE);
+    let mut inputs = inputs.within(args.span.span()?);
     if let Some(input) = refused.first() {
         anyhow::bail!("{}: {}", input.path.display(), input.said);
     }

@@ -41,6 +41,7 @@ mod recording_killed;
 mod reports;
 mod rows_in_parts;
 mod sort;
+mod spans;
 mod summary;
 mod summary_sums;
 mod tcp_metrics;

@@ -8,6 +8,7 @@ use super::origin::Origin;
 use super::report::Analysis;
 use super::selection::Selection;
 use crate::commands::inputs::Inputs;
+use crate::commands::inputs::span::LeftOut;
 use crate::summary::{Input, Part};
 
 /// Files, and what was wanted of them.
@@ -28,8 +29,12 @@ impl Origin for Files<'_> {
     }
 
     fn input(&self, analysis: &Analysis<'_>) -> Input {
-        let (packets, refused) = (&analysis.outcome.packets, self.selection.refused());
-        let spans = || packets.span.into_iter().chain(refused.span);
+        let packets = &analysis.outcome.packets;
+        let apart = [self.selection.refused(), self.inputs.left_out().copied().unwrap_or_default()];
+        let spans = || packets.span.into_iter().chain(apart.iter().filter_map(|of| of.span));
+        let with = |analysed: u64, of: fn(&LeftOut) -> u64| {
+            apart.iter().map(of).fold(analysed, u64::saturating_add)
+        };
         Input {
             sources: self
                 .inputs
@@ -39,9 +44,9 @@ impl Origin for Files<'_> {
             filters: self.selection.filters().iter().map(|f| analysis.filter(f)).collect(),
             packets: self.inputs.packets(),
             wanted_packets: packets.total.packets,
-            wire_bytes: packets.total.bytes.saturating_add(refused.wire_bytes),
+            wire_bytes: with(packets.total.bytes, |of| of.wire_bytes),
             wanted_bytes: packets.total.bytes,
-            captured_bytes: packets.captured_bytes.saturating_add(refused.captured_bytes),
+            captured_bytes: with(packets.captured_bytes, |of| of.captured_bytes),
             first: spans().map(|span| span.0).min(),
             last: spans().map(|span| span.1).max(),
             is_live: false,
@@ -50,7 +55,11 @@ impl Origin for Files<'_> {
     }
 
     fn parts(&self) -> Vec<Part> {
-        Vec::new()
+        let outside = self.inputs.left_out().map(|outside| Part {
+            name: "outside of --from and --to".to_owned(),
+            packets: Some(outside.packets),
+        });
+        outside.into_iter().collect()
     }
 
     fn lost(&self) -> Vec<Part> {
@@ -85,6 +94,11 @@ impl Origin for Files<'_> {
         if untimed > 0 {
             let untimed = count(untimed);
             notes.push(format!("packets without a time, given that of the one before: {untimed}"));
+        }
+        if self.inputs.left_out().is_some() {
+            let said = "connections begin and end with what --from and --to leave of them; counters of the capture are \
+                        of all of it";
+            notes.push(said.to_owned());
         }
         if let Some(reordered) = self.inputs.reordered() {
             let late = analysis.outcome.packets.out_of_order;

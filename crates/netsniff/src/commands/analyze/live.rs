@@ -39,6 +39,7 @@ use crate::sandbox::Outputs;
 /// Captures until the run ends, and returns the exit code.
 pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let capture = args.capture();
+    args.span().none_of_live()?;
     let filters = args.live_filters()?;
     let target = args.target()?;
     let options = args.options()?;

@@ -61,8 +61,10 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let options = args.options()?;
     let extraction = args.extraction()?;
     let pseudonyms = args.pseudonyms()?;
+    let span = args.span().span()?;
     let _pidfile = args.capture().pidfile.as_deref().map(PidFile::create).transpose()?;
-    let (mut inputs, refused) = open(args, &paths);
+    let (inputs, refused) = open(args, &paths);
+    let mut inputs = inputs.within(span);
     if inputs.files.is_empty() {
         return Ok(FAILED);
     }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use netsniff_packet::filter::Filter;
-use netsniff_packet::{LinkType, Packet, Timestamp, decode};
+use netsniff_packet::{LinkType, Packet, decode};
+
+use crate::commands::inputs::span::LeftOut;
 
 /// Asked for each packet whether it is to be analysed.
 #[derive(Debug)]
@@ -13,17 +15,8 @@ pub(super) struct Selection {
     supported: LinkType,
     /// Wanted packets of unsupported link types, by interface.
     unsupported: BTreeMap<u32, u64>,
-    refused: Refused,
-}
-
-/// What the filters refused.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Refused {
-    pub(super) packets: u64,
-    pub(super) wire_bytes: u64,
-    pub(super) captured_bytes: u64,
-    /// Earliest and latest time.
-    pub(super) span: Option<(Timestamp, Timestamp)>,
+    /// What the filters refused.
+    refused: LeftOut,
 }
 
 impl Selection {
@@ -33,7 +26,7 @@ impl Selection {
             filters,
             supported: LinkType::ETHERNET,
             unsupported: BTreeMap::new(),
-            refused: Refused { packets: 0, wire_bytes: 0, captured_bytes: 0, span: None },
+            refused: LeftOut { packets: 0, wire_bytes: 0, captured_bytes: 0, span: None },
         }
     }
 
@@ -75,18 +68,7 @@ impl Selection {
         &self.unsupported
     }
 
-    pub(super) const fn refused(&self) -> Refused {
+    pub(super) const fn refused(&self) -> LeftOut {
         self.refused
-    }
-}
-
-impl Refused {
-    fn add(&mut self, packet: &Packet<'_>) {
-        self.packets += 1;
-        self.wire_bytes += u64::from(packet.wire_len);
-        self.captured_bytes += packet.data.len() as u64;
-        let time = packet.timestamp;
-        let (first, last) = self.span.unwrap_or((time, time));
-        self.span = Some((first.min(time), last.max(time)));
     }
 }

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 
 use netsniff_console::printable::{json_line, printable};
 
+use super::inputs::span::{Span, SpanArgs};
+
 pub use report::{BurstReport, DamageReport, InterfaceReport, Report, SectionReport};
 
 /// Print the facts of capture files: format, packets, times, order, rates, bursts, interfaces,
@@ -22,6 +24,8 @@ pub struct InfoArgs {
     /// Print a JSON object per file and line. Times are texts, so that nanoseconds survive
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub(crate) span: SpanArgs,
 }
 
 /// The exit code where a file could not be read.
@@ -36,8 +40,9 @@ const DAMAGED: u8 = 3;
 ///
 /// Where the standard output cannot be written.
 pub fn run(args: &InfoArgs) -> anyhow::Result<u8> {
+    let span = args.span.span()?;
     let mut output = io::stdout().lock();
-    match print(args, &mut output, &mut io::stderr().lock()) {
+    match print(args, span, &mut output, &mut io::stderr().lock()) {
         Ok(code) => Ok(code),
         // Whoever reads has enough, as in `netsniff info FILE | head`.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(0),
@@ -45,10 +50,15 @@ pub fn run(args: &InfoArgs) -> anyhow::Result<u8> {
     }
 }
 
-fn print(args: &InfoArgs, output: &mut impl Write, errors: &mut impl Write) -> io::Result<u8> {
+fn print(
+    args: &InfoArgs,
+    span: Option<Span>,
+    output: &mut impl Write,
+    errors: &mut impl Write,
+) -> io::Result<u8> {
     let mut code = 0;
     for path in &args.files {
-        let report = match Report::of_file(path) {
+        let report = match Report::of_span(path, span) {
             Ok(report) => report,
             Err(error) => {
                 writeln!(errors, "{}", printable(&format!("{}: {error:#}", path.display())))?;
@@ -94,8 +104,8 @@ mod tests {
     /// Exit code, output and errors.
     fn print(files: &[PathBuf], json: bool) -> (u8, String, String) {
         let (mut output, mut errors) = (Vec::new(), Vec::new());
-        let args = InfoArgs { files: files.to_vec(), json };
-        let code = super::print(&args, &mut output, &mut errors).unwrap();
+        let args = InfoArgs { files: files.to_vec(), json, span: SpanArgs::default() };
+        let code = super::print(&args, None, &mut output, &mut errors).unwrap();
         (code, String::from_utf8(output).unwrap(), String::from_utf8(errors).unwrap())
     }
 

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use crate::commands::inputs::span::Span;
 use anyhow::Context;
 use netsniff_analysis::ingress::stamps::EqualStamps;
 use netsniff_packet::{Batch, Progress, Source};
@@ -31,6 +32,10 @@ pub struct Report {
     pub unpacked_bytes: u64,
     /// Number of packets.
     pub packets: u64,
+    /// Packets outside of the times that were asked for, which all else but interfaces' counters leaves out; absent where
+    /// all were wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packets_outside: Option<u64>,
     /// Packets without a time of their own (simple packet blocks).
     pub untimed_packets: u64,
     /// Bytes that the capture kept of them.
@@ -171,6 +176,15 @@ impl Report {
     ///
     /// Where the file cannot be opened or read, or is no capture.
     pub fn of_file(path: &Path) -> anyhow::Result<Self> {
+        Self::of_span(path, None)
+    }
+
+    /// As [`Self::of_file`], of the packets within a span.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::of_file`].
+    pub(super) fn of_span(path: &Path, span: Option<Span>) -> anyhow::Result<Self> {
         let name = path.display().to_string();
         let (input, size): (Box<dyn Read>, _) = if path == Path::new("-") {
             (Box::new(io::stdin().lock()), None)
@@ -180,24 +194,29 @@ impl Report {
             anyhow::ensure!(!metadata.is_dir(), "a directory, not a capture file");
             (Box::new(file), metadata.is_file().then_some(metadata.len()))
         };
-        let mut report = Self::of_input(name, input)?;
+        let mut report = Self::of_input(name, input, span)?;
         report.file_bytes = size.unwrap_or(report.file_bytes);
         Ok(report)
     }
 
-    fn of_input(file: String, input: impl Read) -> anyhow::Result<Self> {
+    fn of_input(file: String, input: impl Read, span: Option<Span>) -> anyhow::Result<Self> {
         let mut reader = Reader::new(input)?;
         let mut batch = Batch::default();
         let (mut facts, mut stamps) = (Facts::default(), EqualStamps::default());
-        let mut progress = Progress::More;
+        let (mut progress, mut outside) = (Progress::More, span.map(|_| 0));
         while progress == Progress::More {
             progress = reader.read_batch(&mut batch)?;
             for packet in batch.iter() {
+                if span.is_some_and(|span| !span.has(packet.timestamp)) {
+                    outside = outside.map(|outside| outside + 1);
+                    continue;
+                }
                 facts.add(&packet);
                 stamps.note(packet.timestamp);
             }
         }
-        Ok(Self::new(file, &reader, &facts, &stamps))
+        let report = Self::new(file, &reader, &facts, &stamps);
+        Ok(Self { packets_outside: outside, ..report })
     }
 
     fn new<R: Read>(file: String, reader: &Reader<R>, facts: &Facts, stamps: &EqualStamps) -> Self {
@@ -223,6 +242,7 @@ impl Report {
             file_bytes: reader.bytes_read(),
             unpacked_bytes: reader.position(),
             packets: facts.packets,
+            packets_outside: None,
             untimed_packets: reader.untimed(),
             captured_bytes: facts.captured_bytes,
             wire_bytes: facts.wire_bytes,

@@ -95,6 +95,9 @@ fn packets(report: &Report, text: &mut String) -> fmt::Result {
     if report.cut_packets > 0 {
         write!(packets, ", {} of them cut by the snaplen", grouped(report.cut_packets))?;
     }
+    if let Some(outside) = report.packets_outside {
+        write!(packets, "; {} outside of --from and --to", grouped(outside))?;
+    }
     line(text, "packets", &packets)?;
     let (wire, captured) = (grouped(report.wire_bytes), grouped(report.captured_bytes));
     line(text, "bytes", &format!("{wire} on the wire, {captured} captured"))?;

@@ -1,6 +1,7 @@
 //! The capture files of one analysis: opened, read as one, and what is wrong with them.
 
 mod reordered;
+pub(crate) mod span;
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -14,6 +15,7 @@ use netsniff_packet::{Batch, Progress, Source};
 use netsniff_pcapfile::{Error, Merged, Reader};
 
 use self::reordered::Reordered;
+use self::span::{LeftOut, Span, Within};
 
 /// Bytes from a file or from standard input.
 pub(crate) type Input = Box<dyn Read + Send>;
@@ -45,6 +47,8 @@ pub(crate) struct Inputs {
     pub(crate) merged: Merged<Input>,
     /// Puts packets back into the order of their stamps, where that is wanted.
     reordered: Option<Reordered>,
+    /// Takes packets of other times out, where that is wanted.
+    within: Option<Within>,
 }
 
 impl Inputs {
@@ -61,7 +65,7 @@ impl Inputs {
                 Err(error) => refused.push(error),
             }
         }
-        (Self { files, merged: Merged::new(readers), reordered: None }, refused)
+        (Self { files, merged: Merged::new(readers), reordered: None, within: None }, refused)
     }
 
     /// Reads captures out of what stands for their files, as [`Self::open`] does out of files.
@@ -72,12 +76,24 @@ impl Inputs {
             files.push(file);
             readers.push(reader);
         }
-        Ok(Self { files, merged: Merged::new(readers), reordered: None })
+        Ok(Self { files, merged: Merged::new(readers), reordered: None, within: None })
     }
 
     /// Lets packets wait for those with earlier stamps, for no longer than `window`.
     pub(crate) fn reorder(&mut self, window: Duration) {
         self.reordered = Some(Reordered::new(window));
+    }
+
+    /// Reads only the packets that are stamped within a span, where there is one.
+    #[must_use]
+    pub(crate) fn within(mut self, span: Option<Span>) -> Self {
+        self.within = span.map(Within::new);
+        self
+    }
+
+    /// Packets that were read and are of other times; `None` where all are wanted.
+    pub(crate) fn left_out(&self) -> Option<&LeftOut> {
+        self.within.as_ref().map(Within::left_out)
     }
 
     /// What puts packets into order; `None` where nothing does.
@@ -138,8 +154,17 @@ impl Source for Inputs {
 }
 
 impl Inputs {
-    /// Reads the next packets as they stand in the files.
+    /// Reads the next packets that are wanted, as they stand in the files.
     fn read(&mut self, batch: &mut Batch) -> Progress {
+        let progress = self.read_all(batch);
+        if let Some(within) = &mut self.within {
+            within.filter(batch);
+        }
+        progress
+    }
+
+    /// Reads the next packets as they stand in the files.
+    fn read_all(&mut self, batch: &mut Batch) -> Progress {
         loop {
             let error = match self.merged.read_batch(batch) {
                 Ok(progress) => return progress,
@@ -252,7 +277,7 @@ mod tests {
         };
         let files = inputs.iter().map(file).collect();
         let readers = inputs.into_iter().map(|input| Reader::new(input).unwrap()).collect();
-        Inputs { files, merged: Merged::new(readers), reordered: None }
+        Inputs { files, merged: Merged::new(readers), reordered: None, within: None }
     }
 
     /// The packets that come before the end.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::commands::inputs::span::SpanArgs;
 use crate::commands::wire::WireArgs;
 use anyhow::Context as _;
 use netsniff_console::number::exact;
@@ -36,6 +37,8 @@ pub struct ReplayArgs {
     /// The interface to send on
     #[arg(short, long, value_name = "IFACE")]
     pub(super) interface: String,
+    #[command(flatten)]
+    pub(super) span: SpanArgs,
     #[command(flatten)]
     pub(super) wire: WireArgs,
     /// The interface on which servers send, while clients send on the other: who opens connections is a client, or,

@@ -32,7 +32,7 @@ use self::store::Store;
 pub fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
     // The interfaces first: reading a large capture for nothing is annoying.
     let mut wires = args.wire.options().open(&args.interface, args.server_interface.as_deref())?;
-    let store = Store::open(&args.files, args.memory)?;
+    let store = Store::open(&args.files, args.span.span()?, args.memory)?;
     let lane = |wire: &Wire| ReplayWire {
         interface: wire.interface.clone(),
         longest: wire.transmitter.longest(),

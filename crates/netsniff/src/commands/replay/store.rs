@@ -20,6 +20,7 @@ use netsniff_traffic::steady::Steady;
 
 use super::judge::{Judge, PacketVerdict};
 use crate::commands::inputs::Inputs;
+use crate::commands::inputs::span::Span;
 
 /// Bytes read at once.
 const READ_SIZE: usize = 256 << 10;
@@ -37,6 +38,8 @@ const AHEAD: usize = 16;
 #[derive(Debug)]
 pub(super) struct Store {
     paths: Vec<PathBuf>,
+    /// The packets that are sent of them; `None` for all.
+    span: Option<Span>,
     /// All packets, where they fit.
     held: Option<Vec<Batch>>,
     /// Something was wrong with a capture that is held.
@@ -77,10 +80,14 @@ impl Store {
     /// # Errors
     ///
     /// A file that is no capture or cannot be read at all.
-    pub(super) fn open(paths: &[PathBuf], memory: usize) -> anyhow::Result<Self> {
-        let mut inputs = open(paths)?;
+    pub(super) fn open(
+        paths: &[PathBuf],
+        span: Option<Span>,
+        memory: usize,
+    ) -> anyhow::Result<Self> {
+        let mut inputs = open(paths, span)?;
         let (held, has_told) = (None, Arc::default());
-        let mut store = Self { paths: paths.to_vec(), held, is_damaged: false, has_told };
+        let mut store = Self { paths: paths.to_vec(), span, held, is_damaged: false, has_told };
         let fits = |size| size <= memory as u64;
         if inputs.size().is_none_or(fits) {
             let is_whole = store.load(&mut inputs, memory);
@@ -129,7 +136,7 @@ impl Store {
         if let Some(held) = &self.held {
             return Ok(Batches::Held(held.iter()));
         }
-        let inputs = open(&self.paths)?;
+        let inputs = open(&self.paths, self.span)?;
         let (to, from) = sync_channel(AHEAD);
         let has_told = Arc::clone(&self.has_told);
         thread::Builder::new()
@@ -265,10 +272,10 @@ fn read(mut inputs: Inputs, to: &SyncSender<StoreMessage>, has_told: &AtomicBool
     }
 }
 
-fn open(paths: &[PathBuf]) -> anyhow::Result<Inputs> {
+fn open(paths: &[PathBuf], span: Option<Span>) -> anyhow::Result<Inputs> {
     let (inputs, refused) = Inputs::open(paths, READ_SIZE);
     match refused.first() {
         Some(input) => Err(anyhow::anyhow!("{}: {}", input.path.display(), input.said)),
-        None => Ok(inputs),
+        None => Ok(inputs.within(span)),
     }
 }

@@ -19,6 +19,7 @@ use netsniff_pipeline::recording::naming::{CaptureFormat, packing_of_name};
 use self::output::Output;
 use self::runs::{Item, LEAST_MEMORY, Sorter};
 use super::inputs::Inputs;
+use super::inputs::span::SpanArgs;
 
 /// Write the packets of captures in the order of their time
 #[derive(Debug, clap::Args)]
@@ -40,6 +41,8 @@ pub struct SortArgs {
     /// Format to write; as the suffix of OUT tells, or else pcapng
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<CaptureFormat>,
+    #[command(flatten)]
+    span: SpanArgs,
     /// Memory to stay within, as 500M or 2G; more packets than fit are sorted in parts, in files
     /// beside OUT
     #[arg(long, value_name = "SIZE", value_parser = quantity::size, default_value = "256M")]
@@ -70,13 +73,15 @@ pub fn run(args: &SortArgs) -> anyhow::Result<u8> {
         let said = format!("{same} is both read and written: name another file to write to");
         return Err(UsageError(said).into());
     }
+    let span = args.span.span()?;
     let memory = args.memory.checked_sub(BUFFERS).map(|rest| rest - rest / UNUSED);
     let memory = memory.filter(|memory| *memory >= LEAST_MEMORY);
     let memory = memory.ok_or_else(|| UsageError("--memory must be at least 16M".to_owned()))?;
     let mut progress = ProgressLine::new(size(&args.inputs), args.quiet);
     let mut work = Work::new(Sorter::new(memory, scratch_name(&args.output)));
     for path in &args.inputs {
-        let (mut inputs, refused) = Inputs::open(std::slice::from_ref(path), READ_SIZE);
+        let (inputs, refused) = Inputs::open(std::slice::from_ref(path), READ_SIZE);
+        let mut inputs = inputs.within(span);
         if let Some(input) = refused.first() {
             say(&format!("{}: {}", input.path.display(), input.said));
             return Ok(FAILED);

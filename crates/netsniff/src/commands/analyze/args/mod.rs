@@ -23,6 +23,7 @@ use netsniff_packet::filter::Filter;
 use self::depth::DepthArg;
 use self::extraction::ExtractionArgs;
 use crate::commands::filters;
+use crate::commands::inputs::span::SpanArgs;
 use crate::commands::live::CaptureArgs;
 use crate::commands::protocols;
 use crate::commands::pseudonyms::{PseudonymArgs, Pseudonyms};
@@ -82,6 +83,8 @@ pub struct AnalyzeArgs {
     /// Write pseudonyms for addresses, names and users, in all logs and in the summary
     #[arg(short, long, group = "pseudonymized")]
     anonymize: bool,
+    #[command(flatten)]
+    span: SpanArgs,
     #[command(flatten)]
     capture: CaptureArgs,
     #[command(flatten)]
@@ -296,6 +299,10 @@ impl AnalyzeArgs {
     }
 
     /// What to capture, if anything.
+    pub(super) const fn span(&self) -> &SpanArgs {
+        &self.span
+    }
+
     pub(super) const fn capture(&self) -> &CaptureArgs {
         &self.capture
     }
