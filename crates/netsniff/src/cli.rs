@@ -13,7 +13,7 @@ use netsniff_lab::commands::Program;
 
 use crate::commands::{
     analyze, anonymize, completions, config as config_command, doctor, extract, generate, info,
-    lab, protocols, receive, record, replay, schema, selftest, sort,
+    lab, man, protocols, receive, record, replay, schema, selftest, sort,
 };
 use crate::config::{self, ConfigArgs};
 use crate::meant_command::with_command;
@@ -58,6 +58,7 @@ enum Command {
     Schema(schema::SchemaArgs),
     Selftest(selftest::SelftestArgs),
     Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
     Config(config_command::ConfigCommandArgs),
 }
 
@@ -138,6 +139,7 @@ fn run(cli: Cli) -> (ExitCode, bool) {
         Command::Completions(args) => {
             written(completions::run(&args, Cli::command(), &mut stdout().lock()))
         }
+        Command::Man(args) => man::run(&args, &Cli::command()),
         Command::Config(args) => config_command::run(&args, &cli.files, &Cli::command()),
     };
     match result {

@@ -12,6 +12,7 @@ pub mod info;
 pub(crate) mod inputs;
 pub mod lab;
 pub mod live;
+pub mod man;
 pub mod protocols;
 pub mod pseudonyms;
 pub mod receive;

@@ -566,3 +566,30 @@ fn every_shell_has_completions() {
         assert!(output.contains("require-quality"), "{shell}");
     }
 }
+
+#[test]
+fn every_command_has_a_page() {
+    let pages = crate::generated::Folder::new("man");
+    let directory = pages.path("man1");
+    let (code, _, errors) = run(&["man", "-o", directory.to_str().unwrap()]);
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let mut names: Vec<_> =
+        fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.sort();
+    assert!(names.len() > 25, "{names:?}");
+    for path in &names {
+        let page = fs::read_to_string(path).unwrap();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        assert!(page.contains(&format!(".TH {name} 1 ")), "{name}");
+        let words: Vec<_> = name.split('-').skip(1).collect();
+        let (code, printed, _) = run(&[&["man"][..], &words].concat());
+        assert_eq!((code, printed), (0, page), "{name}");
+        let arguments = ["-Kutf8", "-man", "-ww", "-z", path.to_str().unwrap()];
+        if let Some(groff) = crate::generated::run("groff", &arguments) {
+            let said = String::from_utf8_lossy(&groff.stderr).into_owned();
+            assert_eq!(said, "", "{name}");
+        }
+    }
+    let (code, _, errors) = run(&["man", "doctor", "tun"]);
+    assert_eq!((code, errors.as_str()), (2, "netsniff: netsniff-doctor has no command tun\n"));
+}
