@@ -1,6 +1,6 @@
 //! Facts of a capture, gathered packet by packet: sizes, times, order, rates, bursts.
 
-use netsniff_packet::{Packet, Timestamp};
+use netsniff_packet::{Packet, Timestamp, decode};
 
 /// Windows over which bursts are measured, in nanoseconds: 1, 10 and 100 ms.
 pub const WINDOWS: [i64; 3] = [1_000_000, 10_000_000, 100_000_000];
@@ -16,6 +16,8 @@ pub struct Facts {
     pub wire_bytes: u64,
     /// Packets of which the capture kept less than the wire carried.
     pub cut: u64,
+    /// Packets that say they were longer than [`LONGEST`].
+    pub absurd: u64,
     /// Earliest and latest time; `None` where there is no packet.
     pub times: Option<Times>,
     /// Packets earlier than the packet before them.
@@ -84,6 +86,10 @@ pub struct Burst {
     pub bytes_to_mean: Option<f64>,
 }
 
+/// Bytes that no packet of a network exceeds: super-frames of the Linux kernel have up to 512 KiB (BIG TCP). Those of other
+/// buses, as USB, may be longer.
+pub const LONGEST: u32 = 1 << 20;
+
 /// Interfaces of which packets are counted apart.
 const MAX_INTERFACES: usize = 65_536;
 
@@ -94,6 +100,7 @@ impl Facts {
         self.captured_bytes += packet.data.len() as u64;
         self.wire_bytes += u64::from(packet.wire_len);
         self.cut += u64::from(packet.is_cut());
+        self.absurd += u64::from(packet.wire_len > LONGEST && decode::supported(packet.link_type));
         let (shortest, longest) = self.sizes.unwrap_or((packet.wire_len, packet.wire_len));
         self.sizes = Some((shortest.min(packet.wire_len), longest.max(packet.wire_len)));
         self.add_to_interface(packet.interface as usize);

@@ -47,7 +47,7 @@ pub(super) struct HostsArgs {
     n: Option<u32>,
     /// Their sessions, drawn at random: a kind that stands there twice is drawn twice as often [default: http, smtp, ftp,
     /// ssh, https, dns; of papers all but dns]
-    #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = kind)]
+    #[arg(long, value_name = "KINDS", value_delimiter = ',', num_args = 1.., value_parser = kind)]
     mix: Option<Vec<Kind>>,
     /// Sessions in all, as 1000 or 1M
     #[arg(long, value_name = "N", value_parser = quantity::count)]

@@ -131,6 +131,29 @@ mod tests {
         assert!(output.lines().skip(1).all(|line| line.chars().count() <= 80), "{output}");
     }
 
+    #[test]
+    fn lengths_that_no_network_has_are_flagged() {
+        let mut writer = PcapWriter::new(Vec::new(), LinkType::ETHERNET, 96).unwrap();
+        for wire_len in [60, 1 << 20, u32::MAX] {
+            let (timestamp, link_type) = (Timestamp::EPOCH, LinkType::ETHERNET);
+            let packet = Packet { timestamp, data: &[0; 60], wire_len, link_type, interface: 0 };
+            writer.write_packet(&packet).unwrap();
+        }
+        let path = std::env::temp_dir().join(format!("netsniff-{}-absurd", std::process::id()));
+        fs::write(&path, writer.finish().unwrap()).unwrap();
+        let (_, output, _) = print(std::slice::from_ref(&path), false);
+        let (_, json, _) = print(std::slice::from_ref(&path), true);
+        let whole = capture("sound", 0);
+        let (_, sound, _) = print(std::slice::from_ref(&whole), false);
+        fs::remove_file(path).and_then(|()| fs::remove_file(whole)).unwrap();
+        assert!(
+            output.contains("lengths     1 packet with more than 1 MiB on the wire"),
+            "{output}"
+        );
+        assert!(json.contains("\"absurd_packets\":1,"), "{json}");
+        assert!(!sound.contains("lengths"), "{sound}");
+    }
+
     /// Each of 30 packets comes twice, with the stamp of the first.
     #[test]
     fn equal_stamps_are_told_with_what_explains_them() {

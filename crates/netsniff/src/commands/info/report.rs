@@ -36,6 +36,9 @@ pub struct Report {
     /// all were wanted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets_outside: Option<u64>,
+    /// Packets that say they had more bytes on the wire than any network carries at once, 1 MiB: what was written is damaged
+    /// or made up, and sums, sizes and rates have it.
+    pub absurd_packets: u64,
     /// Packets without a time of their own (simple packet blocks).
     pub untimed_packets: u64,
     /// Bytes that the capture kept of them.
@@ -243,6 +246,7 @@ impl Report {
             unpacked_bytes: reader.position(),
             packets: facts.packets,
             packets_outside: None,
+            absurd_packets: facts.absurd,
             untimed_packets: reader.untimed(),
             captured_bytes: facts.captured_bytes,
             wire_bytes: facts.wire_bytes,

@@ -99,6 +99,14 @@ fn packets(report: &Report, text: &mut String) -> fmt::Result {
         write!(packets, "; {} outside of --from and --to", grouped(outside))?;
     }
     line(text, "packets", &packets)?;
+    if report.absurd_packets > 0 {
+        let absurd = counted(report.absurd_packets);
+        let said = format!(
+            "{absurd} with more than 1 MiB on the wire as the file says, which no network carries at once: bytes, sizes and \
+             rates are not to be believed"
+        );
+        wrapped(text, "lengths", &said)?;
+    }
     let (wire, captured) = (grouped(report.wire_bytes), grouped(report.captured_bytes));
     line(text, "bytes", &format!("{wire} on the wire, {captured} captured"))?;
     if let (Some(min), Some(mean), Some(max)) = (report.size_min, report.size_mean, report.size_max)
