@@ -15,6 +15,7 @@
 //! | [`protocol`] | application protocols: one file each, and the list |
 //! | `locality` | which address is local |
 //! | `naming` | what flows are named by |
+//! | [`series`] | what passes in each interval of time |
 //! | [`correlator`] | records that no flow can tell by itself |
 //! | [`options`] | [`Options`]: choices that change what records say |
 //! | [`mod@depth`] | [`Depth`]: how deep traffic is analysed |
@@ -40,6 +41,7 @@ pub mod protocol;
 pub mod reassembly;
 pub mod record;
 pub mod rows;
+pub mod series;
 pub mod unit;
 pub mod weird;
 

@@ -175,11 +175,34 @@ pub struct Limits {
     /// The largest window of a compressed body. A body that says it needs more is taken as it is. The
     /// default is the most that RFC 7932 allows; of it only as much is held as the body fills.
     pub http_window_bytes: u64,
+    /// Hosts of the log `series` that are counted apart at a time, by each that counts. Further ones are counted together.
+    /// Each takes some 60 bytes.
+    pub series_hosts: usize,
+    /// Interfaces that are counted apart there, likewise.
+    pub series_interfaces: usize,
+    /// Intervals that wait at a time. Where stamps go back and forth, more of them are told in parts.
+    pub series_intervals: usize,
 }
 
 impl Limits {
     /// Bytes of one certificate that is known to be told, with what finds it.
     const CERTIFICATE_BYTES: usize = 160;
+
+    /// Bytes of one host of the log `series`: an entry of a hash table, in the interval at hand, in one that is on its
+    /// way, and where shares are added up.
+    const SERIES_HOST_BYTES: usize = 3 * 112;
+
+    /// Bytes that hosts of the log `series` may take.
+    #[must_use]
+    pub const fn series_bytes(&self) -> usize {
+        self.series_hosts.saturating_mul(Self::SERIES_HOST_BYTES)
+    }
+
+    /// The same limits, but with so many bytes for hosts of the log `series` at most.
+    #[must_use]
+    pub fn with_series_bytes(self, most: usize) -> Self {
+        Self { series_hosts: self.series_hosts.min(most / Self::SERIES_HOST_BYTES), ..self }
+    }
 
     /// Bytes that joins of what several flows tell may take, all together.
     #[must_use]
@@ -276,6 +299,9 @@ impl Default for Limits {
             extracted_bytes: 10 << 30,
             extracted_files: 100_000,
             http_window_bytes: 16 << 20,
+            series_hosts: 262_144,
+            series_interfaces: 1_024,
+            series_intervals: 64,
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::depth::Depth;
 use crate::file::{Bodies, Extract, HashKinds};
 use crate::protocol::ProtocolSet;
 use crate::reassembly::piece::Overlap;
+use crate::series::SeriesOptions;
 
 /// Choices that change what records say.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +20,8 @@ pub struct Options {
     /// Samples the RTT of every TCP connection into the `rtt` log, a row for each interval of this
     /// length in which there were samples. An interval of 0 counts as none.
     pub rtt_interval: Option<Duration>,
+    /// Tells what passes in each interval in the log `series`.
+    pub series: Option<SeriesOptions>,
     /// The capture was taken on a gateway, which is itself a hop: hop counts are one lower.
     pub gateway: bool,
     /// The UDP ports on which tunnels are looked for.

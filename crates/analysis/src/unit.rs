@@ -9,6 +9,7 @@ use netsniff_packet::decode::{Decoded, Ip, Transport};
 
 use crate::key::uid::Uid;
 use crate::key::{FlowKey, Side};
+use crate::record::SortKey;
 
 /// One datagram on its way from decoding to its flow.
 ///
@@ -153,9 +154,11 @@ pub enum HoleKind {
     Begin,
     /// The capture lost something.
     Loss,
+    /// Intervals of the log `series` are over that belong at this place.
+    IntervalEnd(SortKey),
 }
 
-/// A place among datagrams at which something is missing.
+/// A place among datagrams that all flows must know: mostly one at which something is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaptureHole {
     /// How many of the datagrams come before it.
@@ -187,7 +190,7 @@ impl DatagramBatch {
         &self.holes
     }
 
-    /// Notes that the capture begins here, or lost something, at engine time `now`.
+    /// Notes that the capture begins here, lost something, or an interval is over, at engine time `now`.
     pub fn note_hole(&mut self, now: Timestamp, kind: HoleKind) {
         self.holes.push(CaptureHole { at: self.len, now, kind });
     }

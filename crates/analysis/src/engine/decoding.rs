@@ -171,6 +171,7 @@ impl DecodeStage {
     /// Ends what ends until `now`, in the absence of packets.
     pub fn advance<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
         self.ingress.advance(now, observer);
+        self.ingress.end_intervals(&mut self.units, observer);
     }
 
     /// Closes what is open once everything was read. What was put aside is handed on before.

@@ -19,6 +19,7 @@ use crate::naming::Naming;
 use crate::options::{ChecksumMode, Options};
 use crate::reassembly::fragments::Fragments;
 use crate::record::{Observer, Phase, SortKey};
+use crate::series::packets::PacketSeries;
 use crate::unit::{DatagramBatch, DecodedDatagram, HoleKind};
 use clock::Clock;
 use statistics::{Fate, PacketStatistics};
@@ -62,6 +63,7 @@ pub struct Ingress {
     fragments: Fragments,
     tunnels: Tunnels,
     statistics: PacketStatistics,
+    series: Option<Box<PacketSeries>>,
 }
 
 impl Ingress {
@@ -82,6 +84,7 @@ impl Ingress {
             ties: Ties::new(),
             tie: 0,
             fragments: Fragments::new(limits),
+            series: options.series.map(|series| Box::new(PacketSeries::new(&series, limits))),
             tunnels: Tunnels::new(limits, options.tunnel_ports, Naming::new(options.anonymizer)),
             statistics: PacketStatistics::default(),
         }
@@ -154,11 +157,17 @@ impl Ingress {
         if self.ordinal == 1 {
             units.note_hole(self.now(), HoleKind::Begin);
         }
+        if self.series.is_some() {
+            self.end_intervals(units, observer);
+        }
         let unit = units.spare();
         let is_straight =
             decode::packet_into(packet.link_type, packet.data, packet.wire_len, &mut unit.decoded);
         let pair = unit.ip().map(|ip| (&ip.source, &ip.destination));
         self.tie = self.ties.number(self.now(), pair);
+        if let Some(series) = &mut self.series {
+            series.count(packet, time, pair.map(|(&source, &destination)| (source, destination)));
+        }
         if self.is_plain(&unit.decoded, is_straight, packet.data)
             && let header = self.checksums.judge_header(&unit.decoded, packet.data)
             && !self.checksums.discards(header)
@@ -214,6 +223,9 @@ impl Ingress {
     /// Counts what the capture lost here, and writes it down.
     pub fn loss<O: Observer>(&mut self, loss: &Loss, observer: &mut O) {
         self.statistics.losses.add(loss);
+        if let Some(series) = &mut self.series {
+            series.lose(loss);
+        }
         let key = SortKey {
             time: self.now(),
             phase: Phase::Packet,
@@ -235,6 +247,15 @@ impl Ingress {
                 self.look(now, observer);
             }
             self.note_deadline();
+        }
+    }
+
+    /// Tells which intervals are over by now, here and to those behind.
+    pub fn end_intervals<O: Observer>(&mut self, units: &mut DatagramBatch, observer: &mut O) {
+        let (now, ordinal) = (self.now(), self.ordinal);
+        let Some(series) = &mut self.series else { return };
+        if let Some(key) = series.advance(now, ordinal, observer) {
+            units.note_hole(now, HoleKind::IntervalEnd(key));
         }
     }
 
@@ -290,6 +311,9 @@ impl Ingress {
     /// Closes what is still open at the end of the input.
     pub fn finish<O: Observer>(&mut self, observer: &mut O) {
         self.tunnels.finish(self.clock.now(), observer);
+        if let Some(series) = &mut self.series {
+            series.finish(self.clock.now(), observer);
+        }
     }
 }
 

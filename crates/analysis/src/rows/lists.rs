@@ -5,17 +5,19 @@ use std::sync::LazyLock;
 
 use crate::correlator::MakeJoin;
 use crate::file;
-use crate::log::{Capture, Conn, Gaps, Rtt, Tcp, Tunnel, Weird};
+use crate::log::{Capture, Conn, Gaps, Rtt, Series, Tcp, Tunnel, Weird};
 use crate::protocol::PROTOCOLS;
 use crate::record::LogType;
+use crate::series;
 
 /// The logs that no protocol makes alone.
-const CORE_LOGS: [&LogType; 9] = [
+const CORE_LOGS: [&LogType; 10] = [
     Conn::LOG,
     Tcp::LOG,
     Rtt::LOG,
     Gaps::LOG,
     Capture::LOG,
+    Series::LOG,
     Weird::LOG,
     Tunnel::LOG,
     file::FILES,
@@ -53,7 +55,8 @@ pub(super) fn place_of(log: &LogType) -> usize {
 
 /// Every join of every protocol in the list.
 pub fn joins() -> impl Iterator<Item = MakeJoin> {
-    file::JOINS.iter().chain(PROTOCOLS.iter().flat_map(|protocol| protocol.joins())).copied()
+    let core = file::JOINS.iter().chain(series::JOINS);
+    core.chain(PROTOCOLS.iter().flat_map(|protocol| protocol.joins())).copied()
 }
 
 #[cfg(test)]

@@ -40,6 +40,7 @@ mod recording;
 mod recording_killed;
 mod reports;
 mod rows_in_parts;
+mod series;
 mod sort;
 mod spans;
 mod summary;

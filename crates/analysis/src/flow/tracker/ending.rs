@@ -78,6 +78,7 @@ impl FlowTracker {
         match hole.kind {
             HoleKind::Begin => self.begun = Some(hole.now),
             HoleKind::Loss => self.loss(hole.now, observer),
+            HoleKind::IntervalEnd(_) => {}
         }
     }
 

@@ -40,6 +40,10 @@ pub(super) fn plan(settings: &Settings, target: &Target<'_>, pseudonyms: Option<
     if let Some(interval) = options.rtt_interval {
         say(&format!("round trips are sampled every {} s", interval.as_secs_f64()));
     }
+    if let Some(series) = &options.series {
+        let length = series.interval.as_secs_f64();
+        say(&format!("traffic is told every {length} s, with {} hosts", series.hosts));
+    }
     pseudonyms.iter().for_each(|said| say(&format!("pseudonyms: {said}")));
     match target {
         Target::Nowhere => say("no logs are written; -o DIR writes them"),

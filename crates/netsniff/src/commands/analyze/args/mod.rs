@@ -2,6 +2,7 @@
 
 pub(super) mod depth;
 mod extraction;
+mod series;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ use netsniff_packet::filter::Filter;
 
 use self::depth::DepthArg;
 use self::extraction::ExtractionArgs;
+use self::series::SeriesArgs;
 use crate::commands::filters;
 use crate::commands::inputs::span::SpanArgs;
 use crate::commands::live::CaptureArgs;
@@ -77,6 +79,8 @@ pub struct AnalyzeArgs {
     /// unit as in 100ms
     #[arg(short = 's', long = "rtt-interval", value_name = "SECONDS", value_parser = interval)]
     rtt_interval: Option<Duration>,
+    #[command(flatten)]
+    series: SeriesArgs,
     /// The capture was taken on a gateway: hop counts are one lower
     #[arg(short, long)]
     gateway: bool,
@@ -364,7 +368,8 @@ impl AnalyzeArgs {
         let Some(memory) = self.memory else { return Ok(limits) };
         let rest = self.beyond_buffers(memory)?;
         let limits = limits.with_join_bytes(rest / JOINS_SHARE);
-        Ok(Limits { flow_bytes: rest - limits.join_bytes(), ..limits })
+        let (limits, series) = self.series.bound(limits, rest);
+        Ok(Limits { flow_bytes: rest - limits.join_bytes() - series, ..limits })
     }
 
     /// What is left of some memory for flows and what joins them.
@@ -399,6 +404,7 @@ impl AnalyzeArgs {
         Ok(Options {
             depth,
             rtt_interval: self.rtt_interval,
+            series: self.series.options(),
             gateway: self.gateway,
             tunnel_ports: Arc::new(self.tunnel_ports.clone().unwrap_or_default()),
             checksums,
@@ -538,5 +544,10 @@ mod tests {
         let beyond = counted - (16 << 20);
         assert!((rest - 1..=rest).contains(&(counted + beyond / 8)), "{counted} of {rest}");
         assert!(limits("207M").is_err());
+        let words = ["--memory", "208M", "--workers", "2", "-o", "logs", "--series", "1s"];
+        let with_series = parsed(&words).limits().unwrap();
+        let series = with_series.series_bytes();
+        assert!(series > (1 << 19) && series <= 1 << 20, "{series}");
+        assert_eq!(with_series.flow_bytes + with_series.join_bytes() + series, 16 << 20);
     }
 }

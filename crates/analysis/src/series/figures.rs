@@ -1,0 +1,136 @@
+//! What is counted of an interval, and how shares of it are added up.
+
+use core::hash::Hash;
+use core::ops::AddAssign;
+
+use hashbrown::HashMap;
+use netsniff_packet::Address;
+
+/// Packets, with their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Traffic {
+    pub(super) packets: u64,
+    pub(super) bytes: u64,
+}
+
+impl Traffic {
+    #[inline]
+    pub(super) const fn one(bytes: u32) -> Self {
+        Self { packets: 1, bytes: bytes as u64 }
+    }
+}
+
+impl AddAssign for Traffic {
+    #[inline]
+    fn add_assign(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+    }
+}
+
+/// What a host sent and received, by the outermost IP headers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct HostTraffic {
+    pub(super) sent: Traffic,
+    pub(super) received: Traffic,
+}
+
+impl HostTraffic {
+    pub(super) const fn bytes(&self) -> u64 {
+        self.sent.bytes.saturating_add(self.received.bytes)
+    }
+}
+
+impl AddAssign for HostTraffic {
+    #[inline]
+    fn add_assign(&mut self, other: Self) {
+        self.sent += other.sent;
+        self.received += other.received;
+    }
+}
+
+/// Figures by a name, with what there was no room for: their sum is that of all.
+#[derive(Clone, Debug)]
+pub(super) struct Bounded<K, V> {
+    pub(super) named: HashMap<K, V>,
+    /// The sum of those that have no name here; `None` while all have.
+    pub(super) rest: Option<V>,
+}
+
+impl<K, V> Default for Bounded<K, V> {
+    fn default() -> Self {
+        Self { named: HashMap::new(), rest: None }
+    }
+}
+
+impl<K: Eq + Hash, V: Default + AddAssign> Bounded<K, V> {
+    /// The figures of `name`, or the rest where it is new and there is no `room` for one more.
+    #[inline]
+    pub(super) fn of(&mut self, name: K, room: &mut usize) -> &mut V {
+        // A borrow that is returned early would last to the end of this function.
+        if !self.named.contains_key(&name) {
+            if *room == 0 {
+                return self.rest.get_or_insert_default();
+            }
+            *room -= 1;
+        }
+        self.named.entry(name).or_default()
+    }
+
+    /// Adds the figures of another share.
+    pub(super) fn add(&mut self, other: &Self, room: &mut usize)
+    where
+        K: Copy,
+        V: Copy,
+    {
+        for (&name, &figures) in &other.named {
+            *self.of(name, room) += figures;
+        }
+        if let Some(rest) = other.rest {
+            *self.rest.get_or_insert_default() += rest;
+        }
+    }
+
+    /// Bytes that it holds outside itself.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.named.allocation_size()
+    }
+}
+
+/// What all packets of an interval amount to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PacketFigures {
+    pub(super) total: Traffic,
+    /// Packets that the capture lost, as it tells itself.
+    pub(super) dropped: u64,
+    pub(super) interfaces: Bounded<u32, Traffic>,
+    pub(super) hosts: Bounded<Address, HostTraffic>,
+}
+
+impl PacketFigures {
+    /// Bytes that it holds outside itself.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.interfaces.heap_bytes() + self.hosts.heap_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_finds_no_room_is_in_the_rest_exactly() {
+        let (mut bounded, mut room) = (Bounded::<u32, Traffic>::default(), 2);
+        for name in [1, 2, 3, 1, 4, 2] {
+            *bounded.of(name, &mut room) += Traffic::one(name * 10);
+        }
+        assert_eq!(bounded.named[&1], Traffic { packets: 2, bytes: 20 });
+        assert_eq!(bounded.named[&2], Traffic { packets: 2, bytes: 40 });
+        assert_eq!(bounded.rest, Some(Traffic { packets: 2, bytes: 70 }));
+        let (mut sum, mut room) = (Bounded::default(), 1);
+        sum.add(&bounded, &mut room);
+        let mut all = sum.rest.unwrap();
+        sum.named.values().for_each(|&named| all += named);
+        assert_eq!((sum.named.len(), all), (1, Traffic { packets: 6, bytes: 130 }));
+    }
+}

@@ -1,0 +1,42 @@
+//! What passes in each interval of time, by the packets' own stamps: the log `series`.
+//!
+//! Packets are counted where all of them pass in order. What flows show is counted with them. Both hand
+//! over their shares of the intervals that end, and a join adds these up.
+//!
+//! | module | concern |
+//! |---|---|
+//! | `clock` | which interval a stamp lies in, and when one is over |
+//! | `packets` | packets and bytes of all, of interfaces and of hosts |
+//! | `figures` | what is counted, and how it is added up |
+//! | `join` | the rows of shares |
+
+pub(crate) mod clock;
+mod figures;
+mod join;
+pub(crate) mod packets;
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use crate::correlator::MakeJoin;
+
+/// The joins that make rows of what was counted.
+pub const JOINS: &[MakeJoin] = &[join::SeriesJoin::join];
+
+/// How traffic is told interval by interval.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeriesOptions {
+    /// Length of an interval; a millisecond at least.
+    pub interval: Duration,
+    /// Hosts of an interval that have rows of their own: those with the most bytes.
+    pub hosts: usize,
+    /// Name of the interface that all packets come from; `None` where packets tell its number.
+    pub interface: Option<Arc<str>>,
+}
+
+impl SeriesOptions {
+    /// The shortest interval. Shorter ones would tell more of stamps than of traffic.
+    pub const SHORTEST: Duration = Duration::from_millis(1);
+    /// Hosts that have rows unless somebody wants another number.
+    pub const HOSTS: usize = 20;
+}
