@@ -11,6 +11,7 @@ use netsniff_analysis::protocol::ProtocolSet;
 use netsniff_analysis::reassembly::piece::Overlap;
 use netsniff_analysis::record::{FieldInfo, Record, Value, Visitor};
 use netsniff_analysis::rows::{Encode, LOGS, Output, RowSink};
+use netsniff_analysis::series::SeriesOptions;
 use netsniff_analysis::{ChecksumMode, Depth, Engine, Limits, Options, SortKey};
 use netsniff_packet::anonymize::{Keep, Key, Method};
 use netsniff_packet::decode::TunnelPorts;
@@ -36,6 +37,11 @@ pub fn check(input: &[u8]) -> usize {
     let options = Options {
         depth,
         rtt_interval: (bounds & 0x80 != 0).then_some(core::time::Duration::from_millis(100)),
+        series: (bounds & 0x80 != 0).then_some(SeriesOptions {
+            interval: core::time::Duration::from_millis(100),
+            hosts: 2,
+            interface: None,
+        }),
         gateway: bounds & 0x40 != 0,
         checksums: match bounds >> 2 & 3 {
             0 => ChecksumMode::Count,
@@ -75,6 +81,10 @@ fn limits(bounds: u8) -> Limits {
         tunnel_changes: 1,
         pending_messages: 2,
         pending_bytes: 100,
+        series_hosts: 4,
+        series_interfaces: 1,
+        series_services: 1,
+        series_intervals: 2,
         ..ample
     };
     match bounds % 4 {

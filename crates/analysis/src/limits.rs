@@ -180,6 +180,8 @@ pub struct Limits {
     pub series_hosts: usize,
     /// Interfaces that are counted apart there, likewise.
     pub series_interfaces: usize,
+    /// Services that are counted apart there, likewise: what the content of a flow shows is a set of protocols.
+    pub series_services: usize,
     /// Intervals that wait at a time. Where stamps go back and forth, more of them are told in parts.
     pub series_intervals: usize,
 }
@@ -188,9 +190,9 @@ impl Limits {
     /// Bytes of one certificate that is known to be told, with what finds it.
     const CERTIFICATE_BYTES: usize = 160;
 
-    /// Bytes of one host of the log `series`: an entry of a hash table, in the interval at hand, in one that is on its
-    /// way, and where shares are added up.
-    const SERIES_HOST_BYTES: usize = 3 * 112;
+    /// Bytes of one host of the log `series`: an entry of a hash table, for its packets and for its flows, in the
+    /// interval at hand, in one that is on its way, and where shares are added up.
+    const SERIES_HOST_BYTES: usize = 2 * (112 + 448) + 560;
 
     /// Bytes that hosts of the log `series` may take.
     #[must_use]
@@ -301,6 +303,7 @@ impl Default for Limits {
             http_window_bytes: 16 << 20,
             series_hosts: 262_144,
             series_interfaces: 1_024,
+            series_services: 1_024,
             series_intervals: 64,
         }
     }

@@ -9,7 +9,7 @@ use netsniff_packet::decode::{Decoded, Ip, Transport};
 
 use crate::key::uid::Uid;
 use crate::key::{FlowKey, Side};
-use crate::record::SortKey;
+use crate::series::IntervalEnd;
 
 /// One datagram on its way from decoding to its flow.
 ///
@@ -155,7 +155,7 @@ pub enum HoleKind {
     /// The capture lost something.
     Loss,
     /// Intervals of the log `series` are over that belong at this place.
-    IntervalEnd(SortKey),
+    IntervalEnd(IntervalEnd),
 }
 
 /// A place among datagrams that all flows must know: mostly one at which something is missing.

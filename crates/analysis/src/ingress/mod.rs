@@ -84,7 +84,10 @@ impl Ingress {
             ties: Ties::new(),
             tie: 0,
             fragments: Fragments::new(limits),
-            series: options.series.map(|series| Box::new(PacketSeries::new(&series, limits))),
+            series: options
+                .series
+                .as_ref()
+                .map(|series| Box::new(PacketSeries::new(series, options.deepest(), limits))),
             tunnels: Tunnels::new(limits, options.tunnel_ports, Naming::new(options.anonymizer)),
             statistics: PacketStatistics::default(),
         }
@@ -254,8 +257,8 @@ impl Ingress {
     pub fn end_intervals<O: Observer>(&mut self, units: &mut DatagramBatch, observer: &mut O) {
         let (now, ordinal) = (self.now(), self.ordinal);
         let Some(series) = &mut self.series else { return };
-        if let Some(key) = series.advance(now, ordinal, observer) {
-            units.note_hole(now, HoleKind::IntervalEnd(key));
+        if let Some(end) = series.advance(now, ordinal, observer) {
+            units.note_hole(now, HoleKind::IntervalEnd(end));
         }
     }
 

@@ -5,6 +5,7 @@ use core::time::Duration;
 use netsniff_packet::Timestamp;
 
 use super::SeriesOptions;
+use crate::record::SortKey;
 
 /// The longest that an interval waits for packets which come late, in nanoseconds.
 const PATIENCE: i64 = 1_000_000_000;
@@ -42,6 +43,15 @@ impl Intervals {
     const fn patience(self) -> i64 {
         if self.length < PATIENCE { self.length } else { PATIENCE }
     }
+}
+
+/// A place among packets at which intervals are over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IntervalEnd {
+    /// Where what is told of them belongs.
+    pub key: SortKey,
+    /// The first interval that goes on.
+    pub open: i64,
 }
 
 /// Tells when intervals are over, by engine time.

@@ -6,6 +6,9 @@ use core::ops::AddAssign;
 use hashbrown::HashMap;
 use netsniff_packet::Address;
 
+use super::Failure;
+use super::sketch::Sketch;
+
 /// Packets, with their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Traffic {
@@ -20,9 +23,9 @@ impl Traffic {
     }
 }
 
-impl AddAssign for Traffic {
+impl AddAssign<&Self> for Traffic {
     #[inline]
-    fn add_assign(&mut self, other: Self) {
+    fn add_assign(&mut self, other: &Self) {
         self.packets += other.packets;
         self.bytes += other.bytes;
     }
@@ -41,11 +44,11 @@ impl HostTraffic {
     }
 }
 
-impl AddAssign for HostTraffic {
+impl AddAssign<&Self> for HostTraffic {
     #[inline]
-    fn add_assign(&mut self, other: Self) {
-        self.sent += other.sent;
-        self.received += other.received;
+    fn add_assign(&mut self, other: &Self) {
+        self.sent += &other.sent;
+        self.received += &other.received;
     }
 }
 
@@ -63,7 +66,7 @@ impl<K, V> Default for Bounded<K, V> {
     }
 }
 
-impl<K: Eq + Hash, V: Default + AddAssign> Bounded<K, V> {
+impl<K: Clone + Eq + Hash, V: Default + for<'a> AddAssign<&'a V>> Bounded<K, V> {
     /// The figures of `name`, or the rest where it is new and there is no `room` for one more.
     #[inline]
     pub(super) fn of(&mut self, name: K, room: &mut usize) -> &mut V {
@@ -78,15 +81,11 @@ impl<K: Eq + Hash, V: Default + AddAssign> Bounded<K, V> {
     }
 
     /// Adds the figures of another share.
-    pub(super) fn add(&mut self, other: &Self, room: &mut usize)
-    where
-        K: Copy,
-        V: Copy,
-    {
-        for (&name, &figures) in &other.named {
-            *self.of(name, room) += figures;
+    pub(super) fn add(&mut self, other: &Self, room: &mut usize) {
+        for (name, figures) in &other.named {
+            *self.of(name.clone(), room) += figures;
         }
-        if let Some(rest) = other.rest {
+        if let Some(rest) = &other.rest {
             *self.rest.get_or_insert_default() += rest;
         }
     }
@@ -94,6 +93,69 @@ impl<K: Eq + Hash, V: Default + AddAssign> Bounded<K, V> {
     /// Bytes that it holds outside itself.
     pub(super) fn heap_bytes(&self) -> usize {
         self.named.allocation_size()
+    }
+}
+
+/// Payload bytes that were lost, by who lost them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LostBytes {
+    pub(crate) network: u64,
+    pub(crate) capture: u64,
+    pub(crate) unknown: u64,
+}
+
+/// What flows showed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct FlowFigures {
+    /// Packets and bytes of IP of originators.
+    pub(super) orig: [u64; 2],
+    /// The same of responders.
+    pub(super) resp: [u64; 2],
+    /// Flows that began.
+    pub(super) new: u64,
+    /// Flows that had packets.
+    pub(super) active: u64,
+    pub(super) retransmitted: i64,
+    pub(super) lost: LostBytes,
+    pub(super) rtt: Sketch,
+    /// What failed, by [`Failure`].
+    pub(super) failures: [u64; Failure::COUNT],
+}
+
+impl AddAssign<&Self> for FlowFigures {
+    fn add_assign(&mut self, other: &Self) {
+        for at in 0..2 {
+            self.orig[at] += other.orig[at];
+            self.resp[at] += other.resp[at];
+        }
+        self.new += other.new;
+        self.active += other.active;
+        self.retransmitted += other.retransmitted;
+        self.lost.network = self.lost.network.saturating_add(other.lost.network);
+        self.lost.capture = self.lost.capture.saturating_add(other.lost.capture);
+        self.lost.unknown = self.lost.unknown.saturating_add(other.lost.unknown);
+        self.rtt += &other.rtt;
+        for (count, more) in self.failures.iter_mut().zip(&other.failures) {
+            *count += more;
+        }
+    }
+}
+
+/// What the flows of an interval amount to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FlowInterval {
+    pub(super) total: FlowFigures,
+    /// By what the content of flows showed; `None` for what is not known.
+    pub(super) services: Bounded<Option<Box<str>>, FlowFigures>,
+    pub(super) hosts: Bounded<Address, FlowFigures>,
+}
+
+impl FlowInterval {
+    /// Bytes that it holds outside itself.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let all = self.services.named.values().chain(self.hosts.named.values());
+        let sketches = all.map(|figures| figures.rtt.heap_bytes()).sum::<usize>();
+        self.services.heap_bytes() + self.hosts.heap_bytes() + sketches
     }
 }
 
@@ -122,7 +184,7 @@ mod tests {
     fn what_finds_no_room_is_in_the_rest_exactly() {
         let (mut bounded, mut room) = (Bounded::<u32, Traffic>::default(), 2);
         for name in [1, 2, 3, 1, 4, 2] {
-            *bounded.of(name, &mut room) += Traffic::one(name * 10);
+            *bounded.of(name, &mut room) += &Traffic::one(name * 10);
         }
         assert_eq!(bounded.named[&1], Traffic { packets: 2, bytes: 20 });
         assert_eq!(bounded.named[&2], Traffic { packets: 2, bytes: 40 });
@@ -130,7 +192,7 @@ mod tests {
         let (mut sum, mut room) = (Bounded::default(), 1);
         sum.add(&bounded, &mut room);
         let mut all = sum.rest.unwrap();
-        sum.named.values().for_each(|&named| all += named);
+        sum.named.values().for_each(|named| all += named);
         assert_eq!((sum.named.len(), all), (1, Traffic { packets: 6, bytes: 130 }));
     }
 }

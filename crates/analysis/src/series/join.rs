@@ -1,45 +1,33 @@
-//! The rows of the log `series`, of the shares that were counted of each interval.
+//! Shares of intervals, added up until all of them have come.
 
 use core::any::TypeId;
-use core::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use netsniff_packet::{Address, Timestamp};
+use netsniff_packet::Timestamp;
 
 use super::clock::Intervals;
-use super::figures::{Bounded, HostTraffic, PacketFigures, Traffic};
+use super::flows::FlowShare;
 use super::packets::{PacketShare, SharesEnd, end_key};
+use super::sum::{IntervalSum, NumberedInterval, Room};
 use crate::correlator::{Join, JoinOutput};
 use crate::limits::Limits;
-use crate::log::series::{Kind, Series};
-use crate::record::{Connection, Fact, Interval, SortKey};
+use crate::log::capture::CaptureVerdict;
+use crate::record::{Connection, Fact, SortKey};
 
-/// Adds up shares until all of them have come.
+/// Adds up shares, and tells the rows of their sums.
 #[derive(Debug)]
 pub(super) struct SeriesJoin {
-    waiting: BTreeMap<(Intervals, i64), Sum>,
+    waiting: BTreeMap<(Intervals, i64), IntervalSum>,
+    /// How many flows are open at the end of an interval, which may have no packets.
+    open_flows: BTreeMap<(Intervals, i64), u64>,
+    /// Intervals before this one were told.
+    told: i64,
+    /// Packets of the last intervals that were told, and how many were dropped.
+    past: BTreeMap<(Intervals, i64), (u64, Option<u64>)>,
     /// Hosts that have rows of their own.
     listed: usize,
-    room: usize,
+    room: Room,
     limits: Limits,
-}
-
-/// What all shares of an interval amount to so far.
-#[derive(Debug, Default)]
-struct Sum {
-    total: Traffic,
-    dropped: u64,
-    interfaces: BTreeMap<Interface, Traffic>,
-    other_interfaces: Option<Traffic>,
-    hosts: Bounded<Address, HostTraffic>,
-}
-
-/// What tells an interface from others.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Interface {
-    Named(Arc<str>),
-    Numbered(u32),
 }
 
 impl SeriesJoin {
@@ -47,28 +35,55 @@ impl SeriesJoin {
     pub(super) fn join(limits: &Limits) -> Box<dyn Join> {
         Box::new(Self {
             waiting: BTreeMap::new(),
+            open_flows: BTreeMap::new(),
+            told: i64::MIN,
+            past: BTreeMap::new(),
             listed: 0,
-            room: limits.series_hosts,
+            room: Room::new(limits),
             limits: *limits,
         })
     }
 
     /// The rows of all that waits, from `key` on.
     fn tell(&mut self, key: &SortKey, out: &mut JoinOutput) {
-        self.room = self.limits.series_hosts;
+        self.room = Room::new(&self.limits);
         let mut number = key.number;
-        for ((intervals, at), sum) in core::mem::take(&mut self.waiting) {
-            sum.rows(intervals, at, self.listed, |row| {
+        let open_flows = core::mem::take(&mut self.open_flows);
+        for ((intervals, at), mut sum) in core::mem::take(&mut self.waiting) {
+            if let Some(&flows) = open_flows.get(&(intervals, at)) {
+                sum.set_open_flows(flows);
+            }
+            let verdict = self.verdict(&sum, intervals, at);
+            let interval = NumberedInterval { intervals, number: at, is_late: at < self.told };
+            sum.rows(interval, self.listed, verdict, |row| {
                 out.row(SortKey { number, ..*key }, row);
                 number += 1;
             });
         }
     }
+
+    /// What all packets of an interval say that were told so far; of one that is long over nobody knows.
+    fn verdict(&mut self, sum: &IntervalSum, intervals: Intervals, number: i64) -> CaptureVerdict {
+        let is_known = number >= self.told || self.past.contains_key(&(intervals, number));
+        if !is_known {
+            return CaptureVerdict::Unknown;
+        }
+        let (packets, dropped) = self.past.entry((intervals, number)).or_default();
+        sum.add_to(packets, dropped);
+        let verdict = CaptureVerdict::of(dropped.map(|dropped| {
+            let all = dropped.saturating_add(*packets);
+            if all == 0 { 0.0 } else { dropped as f64 / all as f64 }
+        }));
+        if self.past.len() > self.limits.series_intervals {
+            self.past.pop_first();
+        }
+        verdict
+    }
 }
 
 impl Join for SeriesJoin {
     fn takes(&self) -> &'static [TypeId] {
-        const { &[TypeId::of::<PacketShare>(), TypeId::of::<SharesEnd>()] }
+        const { &[TypeId::of::<PacketShare>(), TypeId::of::<FlowShare>(), TypeId::of::<SharesEnd>()] }
     }
 
     fn fact(&mut self, key: &SortKey, _: &Connection, fact: &dyn Fact, out: &mut JoinOutput) {
@@ -76,99 +91,25 @@ impl Join for SeriesJoin {
             self.listed = share.listed;
             for (number, figures) in &share.figures {
                 let sum = self.waiting.entry((share.intervals, *number)).or_default();
-                sum.add(figures, share.interface.as_ref(), &mut self.room);
+                sum.set_depth(share.depth);
+                sum.add_packets(figures, share.interface.as_ref(), &mut self.room);
             }
-        } else {
+        } else if let Some(share) = fact.downcast_ref::<FlowShare>() {
+            if let Some((number, flows)) = share.open_flows {
+                *self.open_flows.entry((share.intervals, number)).or_default() += flows;
+            }
+            for (number, figures) in &share.figures {
+                let sum = self.waiting.entry((share.intervals, *number)).or_default();
+                sum.set_depth(share.depth);
+                sum.add_flows(figures, &mut self.room);
+            }
+        } else if let Some(end) = fact.downcast_ref::<SharesEnd>() {
             self.tell(key, out);
+            self.told = self.told.max(end.open);
         }
     }
 
     fn finish(&mut self, now: Timestamp, out: &mut JoinOutput) {
         self.tell(&end_key(now), out);
-    }
-}
-
-impl Sum {
-    fn add(&mut self, share: &PacketFigures, name: Option<&Arc<str>>, room: &mut usize) {
-        self.total += share.total;
-        self.dropped = self.dropped.saturating_add(share.dropped);
-        for (&number, &traffic) in &share.interfaces.named {
-            let interface =
-                name.map_or(Interface::Numbered(number), |name| Interface::Named(Arc::clone(name)));
-            *self.interfaces.entry(interface).or_default() += traffic;
-        }
-        if let Some(rest) = share.interfaces.rest {
-            *self.other_interfaces.get_or_insert_default() += rest;
-        }
-        self.hosts.add(&share.hosts, room);
-    }
-
-    /// Hands the rows of the interval to `take`: the total, interfaces, hosts.
-    fn rows(self, intervals: Intervals, number: i64, listed: usize, mut take: impl FnMut(Series)) {
-        let row = |kind| {
-            let interval = Interval::from_nanos(intervals.length());
-            Series::of(intervals.start(number), interval, kind)
-        };
-        take(Series { dropped: Some(self.dropped), ..row(Kind::Total).with(self.total) });
-        for (interface, traffic) in self.interfaces {
-            let name = match interface {
-                Interface::Named(name) => name.as_ref().into(),
-                Interface::Numbered(number) => number.to_string().into(),
-            };
-            take(Series { interface: Some(name), ..row(Kind::Interface).with(traffic) });
-        }
-        if let Some(rest) = self.other_interfaces {
-            take(Series { is_other: true, ..row(Kind::Interface).with(rest) });
-        }
-        let (hosts, rest) = ranked(self.hosts, listed);
-        for (host, traffic) in hosts {
-            take(Series { host: Some(host), ..row(Kind::Host).with_host(&traffic) });
-        }
-        if let Some(Rest { others, traffic }) = rest {
-            take(Series { is_other: true, others, ..row(Kind::Host).with_host(&traffic) });
-        }
-    }
-}
-
-/// Hosts without rows of their own.
-struct Rest {
-    /// How many; `None` where there were more than are told apart.
-    others: Option<u64>,
-    traffic: HostTraffic,
-}
-
-/// The `listed` hosts with the most bytes, those with the most first, and the sum of the others.
-fn ranked(
-    hosts: Bounded<Address, HostTraffic>,
-    listed: usize,
-) -> (Vec<(Address, HostTraffic)>, Option<Rest>) {
-    let Bounded { named, rest } = hosts;
-    let mut named: Vec<_> = named.into_iter().collect();
-    named.sort_unstable_by_key(|(host, traffic)| (Reverse(traffic.bytes()), *host));
-    let others = named.split_off(listed.min(named.len()));
-    if others.is_empty() && rest.is_none() {
-        return (named, None);
-    }
-    let number = rest.is_none().then_some(others.len() as u64);
-    let mut sum = rest.unwrap_or_default();
-    others.into_iter().for_each(|(_, traffic)| sum += traffic);
-    (named, Some(Rest { others: number, traffic: sum }))
-}
-
-impl Series {
-    /// The row of all packets of a subject.
-    fn with(self, traffic: Traffic) -> Self {
-        Self { packets: Some(traffic.packets), bytes: Some(traffic.bytes), ..self }
-    }
-
-    /// The row of what hosts sent and received.
-    fn with_host(self, HostTraffic { sent, received }: &HostTraffic) -> Self {
-        Self {
-            sent_packets: Some(sent.packets),
-            sent_bytes: Some(sent.bytes),
-            received_packets: Some(received.packets),
-            received_bytes: Some(received.bytes),
-            ..self
-        }
     }
 }

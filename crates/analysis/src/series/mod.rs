@@ -7,13 +7,20 @@
 //! |---|---|
 //! | `clock` | which interval a stamp lies in, and when one is over |
 //! | `packets` | packets and bytes of all, of interfaces and of hosts |
+//! | `flows` | what the flows of a worker show |
 //! | `figures` | what is counted, and how it is added up |
-//! | `join` | the rows of shares |
+//! | `sketch` | quantiles of times |
+//! | `join`, `sum` | shares added up, and their rows |
 
 pub(crate) mod clock;
-mod figures;
+pub(crate) mod figures;
+pub(crate) mod flows;
 mod join;
 pub(crate) mod packets;
+mod sketch;
+mod sum;
+
+pub use clock::IntervalEnd;
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -22,6 +29,22 @@ use crate::correlator::MakeJoin;
 
 /// The joins that make rows of what was counted.
 pub const JOINS: &[MakeJoin] = &[join::SeriesJoin::join];
+
+/// What failed of what was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// A query of DNS was answered by an error.
+    DnsError,
+    /// A query of DNS was not answered.
+    DnsUnanswered,
+    /// A handshake of TLS was not completed.
+    Tls,
+}
+
+impl Failure {
+    /// How many kinds there are.
+    pub(crate) const COUNT: usize = 3;
+}
 
 /// How traffic is told interval by interval.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use netsniff_packet::{Address, Loss, Packet, Timestamp};
 
 use super::SeriesOptions;
-use super::clock::{IntervalClock, Intervals};
+use super::clock::{IntervalClock, IntervalEnd, Intervals};
 use super::figures::{PacketFigures, Traffic};
+use crate::depth::Depth;
 use crate::key::uid::Uid;
 use crate::limits::Limits;
 use crate::record::{Connection, Fact, Observer, Phase, SortKey};
@@ -17,6 +18,7 @@ use crate::record::{Connection, Fact, Observer, Phase, SortKey};
 pub(crate) struct PacketSeries {
     intervals: Intervals,
     clock: IntervalClock,
+    depth: Depth,
     /// Hosts that have rows of their own.
     listed: usize,
     interface: Option<Arc<str>>,
@@ -35,6 +37,8 @@ pub(crate) struct PacketSeries {
 #[derive(Debug)]
 pub(super) struct PacketShare {
     pub(super) intervals: Intervals,
+    /// How deep flows are analysed at most.
+    pub(super) depth: Depth,
     pub(super) listed: usize,
     pub(super) interface: Option<Arc<str>>,
     /// Figures by the number of the interval.
@@ -48,9 +52,12 @@ impl Fact for PacketShare {
     }
 }
 
-/// All shares of some intervals were told that belong at its place.
+/// All shares were told that belong at its place: those of intervals that are over.
 #[derive(Debug)]
-pub(super) struct SharesEnd;
+pub(super) struct SharesEnd {
+    /// The first interval that goes on.
+    pub(super) open: i64,
+}
 
 impl Fact for SharesEnd {
     fn heap_bytes(&self) -> usize {
@@ -60,11 +67,12 @@ impl Fact for SharesEnd {
 
 impl PacketSeries {
     /// Nothing counted yet.
-    pub(crate) fn new(options: &SeriesOptions, limits: Limits) -> Self {
+    pub(crate) fn new(options: &SeriesOptions, depth: Depth, limits: Limits) -> Self {
         let intervals = Intervals::new(options.interval);
         Self {
             intervals,
             clock: IntervalClock::new(intervals),
+            depth,
             listed: options.hosts,
             interface: options.interface.clone(),
             last: i64::MIN,
@@ -84,18 +92,15 @@ impl PacketSeries {
         now: Timestamp,
         ordinal: u64,
         observer: &mut O,
-    ) -> Option<SortKey> {
+    ) -> Option<IntervalEnd> {
         if let Some((open, time)) = self.clock.advance(now) {
-            let key = SortKey::first_at(time);
-            self.tell(open, key, observer);
-            return Some(key);
+            return Some(self.tell(open, SortKey::first_at(time), observer));
         }
         if self.others.len() >= self.limits.series_intervals {
             // Packets of ever other times, which nobody waits for.
             let (phase, uid) = (Phase::Packet, Uid::NONE);
             let key = SortKey { time: now, phase, ordinal, uid, number: 0 };
-            self.tell(self.clock.open(), key, observer);
-            return Some(key);
+            return Some(self.tell(self.clock.open(), key, observer));
         }
         None
     }
@@ -111,11 +116,11 @@ impl PacketSeries {
         self.enter(time);
         let one = Traffic::one(packet.wire_len);
         let Self { current, interfaces, hosts: room, .. } = self;
-        current.total += one;
-        *current.interfaces.of(packet.interface, interfaces) += one;
+        current.total += &one;
+        *current.interfaces.of(packet.interface, interfaces) += &one;
         if let Some((source, destination)) = hosts {
-            current.hosts.of(source, room).sent += one;
-            current.hosts.of(destination, room).received += one;
+            current.hosts.of(source, room).sent += &one;
+            current.hosts.of(destination, room).received += &one;
         }
     }
 
@@ -146,10 +151,11 @@ impl PacketSeries {
 
     /// Tells the intervals before `open`.
     #[cold]
-    fn tell<O: Observer>(&mut self, open: i64, key: SortKey, observer: &mut O) {
+    fn tell<O: Observer>(&mut self, open: i64, key: SortKey, observer: &mut O) -> IntervalEnd {
         self.hand_over(open, key, observer);
         let end = SortKey { number: 1, ..key };
-        observer.fact(&end, &Connection::NONE, Box::new(SharesEnd));
+        observer.fact(&end, &Connection::NONE, Box::new(SharesEnd { open }));
+        IntervalEnd { key, open }
     }
 
     fn hand_over<O: Observer>(&mut self, open: i64, key: SortKey, observer: &mut O) {
@@ -165,9 +171,9 @@ impl PacketSeries {
         if told.is_empty() {
             return;
         }
-        let Self { intervals, listed, .. } = *self;
+        let Self { intervals, depth, listed, .. } = *self;
         let (interface, figures) = (self.interface.clone(), told.into_iter().collect());
-        let share = PacketShare { intervals, listed, interface, figures };
+        let share = PacketShare { intervals, depth, listed, interface, figures };
         observer.fact(&key, &Connection::NONE, Box::new(share));
     }
 

@@ -74,6 +74,7 @@ impl FlowTracker {
         flow.unfold(&self.limits);
         self.end_talk(*place);
         self.note_beyond(*place);
+        self.count_failures(*place);
         if self.findings.is_empty() {
             return;
         }
@@ -112,6 +113,7 @@ impl FlowTracker {
             observer.record(&SortKey { number, ..*key }, gap);
             number += 1;
         });
+        self.count_losses(*place, &knowledge);
         (quality == Quality::Clean).then_some(knowledge.verdict.network)
     }
 
@@ -137,6 +139,7 @@ impl FlowTracker {
 
     /// Makes room for others.
     fn forget(&mut self, due: &Due) {
+        self.end_series(due.place);
         let Some(flow) = self.table.flow(due.place) else { return };
         let hash = flow.key.hash(self.seed);
         self.turnover.note(&flow.key, due.key.time, FlowEventKind::End);

@@ -78,7 +78,7 @@ impl FlowTracker {
         match hole.kind {
             HoleKind::Begin => self.begun = Some(hole.now),
             HoleKind::Loss => self.loss(hole.now, observer),
-            HoleKind::IntervalEnd(_) => {}
+            HoleKind::IntervalEnd(end) => self.end_interval(&end, observer),
         }
     }
 
@@ -136,6 +136,11 @@ impl FlowTracker {
         }
         self.end_due(&mut together, observer);
         self.due = together;
+        if step + 1 == FINISH_STEPS
+            && let Some(series) = &mut self.series
+        {
+            series.finish(now, observer);
+        }
     }
 
     /// Ends the flow whose timer came up at its deadline.

@@ -36,6 +36,7 @@ impl FlowTracker {
     ) {
         let unit = lookup.unit;
         self.note_beyond(place);
+        self.count_failures(place);
         if !self.weirds.is_empty() {
             self.count_oddities(lookup.side, place);
         }

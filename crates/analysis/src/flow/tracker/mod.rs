@@ -11,6 +11,7 @@ mod findings;
 mod held;
 mod look_ahead;
 mod room;
+mod series;
 #[cfg(test)]
 mod testing;
 mod update;
@@ -36,6 +37,7 @@ use crate::naming::Naming;
 use crate::options::{ChecksumMode, Options};
 use crate::protocol::Findings;
 use crate::record::{Membership, Observer, Phase, SortKey, Undecided};
+use crate::series::flows::FlowSeries;
 use crate::unit::DecodedDatagram;
 use crate::weird::Weirds;
 use app_context::AppContext;
@@ -95,6 +97,7 @@ pub struct FlowTracker {
     reports: Vec<Report>,
     /// Flows that end together.
     due: Vec<Due>,
+    series: Option<Box<FlowSeries>>,
     /// The flows that are left once the end has begun, by the step in which they end: the upper
     /// half of their names, and their places.
     remaining: Vec<Vec<(u64, u32)>>,
@@ -128,10 +131,13 @@ impl FlowTracker {
     /// changes no record.
     #[must_use]
     pub fn new(limits: Limits, options: Options, seed: u64) -> Self {
+        let depth = options.deepest();
+        let series = options.series.as_ref().filter(|_| depth > Depth::Packets);
+        let series = series.map(|series| Box::new(FlowSeries::new(series, depth, limits)));
         Self {
             limits,
-            depth: options.deepest(),
-            deepest: options.deepest(),
+            depth,
+            deepest: depth,
             gateway: options.gateway,
             checksums: options.checksums,
             sampling: options.sampling,
@@ -159,6 +165,7 @@ impl FlowTracker {
             statistics: FlowStatistics::default(),
             reports: Vec::new(),
             due: Vec::new(),
+            series,
             remaining: Vec::new(),
         }
     }
@@ -288,6 +295,9 @@ impl FlowTracker {
             depth => depth,
         };
         self.statistics.packets.add(depth, lookup.unit.is_packet.into());
+        if self.series.is_some() {
+            return self.take_counted(lookup, bytes, place, depth);
+        }
         self.passes_checksums(lookup, bytes, place, depth) && self.update(lookup, bytes, place)
     }
 
@@ -446,6 +456,9 @@ impl FlowTracker {
         self.statistics.begun(proto(key.protocol));
         let place = self.table.insert(hash, flow)?;
         self.turnover.note(&key, unit.now, FlowEventKind::Begin);
+        if let Some(series) = &mut self.series {
+            series.begin(place, unit.time);
+        }
         self.statistics.note_peak(self.table.len(), self.bytes());
         Some(place)
     }

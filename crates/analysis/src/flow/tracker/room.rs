@@ -54,12 +54,13 @@ impl FlowTracker {
         }
     }
 
-    /// Bytes that flows, index and timers take, what their protocols know, and what they await.
+    /// Bytes that flows, index and timers take, what their protocols know, what they await, and what is counted of them.
     pub(super) fn bytes(&self) -> usize {
         self.table.len() * BYTES_PER_FLOW
             + self.heap_bytes
             + self.findings.known_bytes()
             + self.talking.expectations.heap_bytes()
+            + self.series.as_ref().map_or(0, |series| series.heap_bytes())
     }
 
     /// Looks whether streams must be counted at once from here on, since the bound of all flows is near.

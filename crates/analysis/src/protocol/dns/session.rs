@@ -74,12 +74,12 @@ impl DnsSession {
     /// their counterparts will hardly come any more.
     fn keep(&mut self, transaction: Transaction, found: &mut Findings) {
         if self.is_multicast || (transaction.is_asked && transaction.is_answered) {
-            found.row(transaction.into_row());
+            transaction.report(found);
             return;
         }
         let waiting = if transaction.is_asked { &mut self.queries } else { &mut self.replies };
         if waiting.len() >= self.max_messages {
-            waiting.drain(..).for_each(|it| found.row(it.into_row()));
+            waiting.drain(..).for_each(|it| it.report(found));
         }
         if waiting.is_empty() {
             // Mostly one query waits for its reply, and that is all of the flow.
@@ -87,7 +87,7 @@ impl DnsSession {
         }
         waiting.push(transaction);
         if waiting.iter().map(Transaction::heap_bytes).sum::<usize>() > self.max_bytes {
-            waiting.drain(..).for_each(|it| found.row(it.into_row()));
+            waiting.drain(..).for_each(|it| it.report(found));
         }
     }
 
@@ -196,7 +196,7 @@ impl Session for DnsSession {
 
     fn end(&mut self, found: &mut Findings) {
         let waiting = self.queries.drain(..).chain(self.replies.drain(..));
-        waiting.for_each(|it| found.row(it.into_row()));
+        waiting.for_each(|it| it.report(found));
     }
 
     fn is_confirmed(&self) -> bool {

@@ -9,7 +9,9 @@ use super::message::{Header, Question, Resource};
 use super::resolution::Resolution;
 use super::{OPCODES, UPDATE, names, netbios};
 use crate::protocol::Datagram;
+use crate::protocol::Findings;
 use crate::record::{Interval, Proto, UnsetIfEmpty};
+use crate::series::Failure;
 
 /// What a message asks about.
 #[derive(Debug)]
@@ -233,8 +235,19 @@ impl Transaction {
             + self.row.ttls.0.capacity() * size_of::<Interval>()
     }
 
+    /// Tells it.
+    pub(super) fn report(self, found: &mut Findings) {
+        let row = self.into_row();
+        match row.rcode {
+            Some(0) => {}
+            Some(_) => found.failures.push((row.ts, Failure::DnsError)),
+            None => found.failures.push((row.ts, Failure::DnsUnanswered)),
+        }
+        found.row(row);
+    }
+
     /// The row of the log.
-    pub(super) fn into_row(self) -> Dns {
+    fn into_row(self) -> Dns {
         let has_question = self.has_question();
         let Self { mut row, is_netbios, .. } = self;
         if let Some([class, kind]) = self.class_and_kind

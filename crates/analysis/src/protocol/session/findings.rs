@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use netsniff_packet::Timestamp;
+
 use super::expected::Expected;
 use super::recent::Caches;
 use crate::file::Extract;
 use crate::record::{Connection, Fact, Observer, Row, SortKey, WholeRow};
+use crate::series::Failure;
 use crate::weird::{Detail, Oddity, Weirds};
 
 /// What sessions found: in memory that is used again and again.
@@ -15,6 +18,8 @@ pub struct Findings {
     pub records: Vec<Finding>,
     /// Connections that will come.
     pub expected: Vec<Expected>,
+    /// What failed of what was asked for, at the times that its rows have.
+    pub failures: Vec<(Timestamp, Failure)>,
     /// Oddities of the protocol that speaks.
     pub weirds: Weirds,
     /// What was made of content that comes again and again.

@@ -7,6 +7,7 @@ use netsniff_packet::Timestamp;
 
 use crate::protocol::dns::answers::{Followed, Following};
 use crate::protocol::session::findings::Findings;
+use crate::series::Failure;
 
 /// Letters of a history, beyond which no more are added (`max_ssl_history_length`).
 const MAX_HISTORY: usize = 100;
@@ -90,6 +91,9 @@ impl Ssl {
 
     /// Tells it, by way of the DNS answers that were seen.
     pub(super) fn report(self: Box<Self>, found: &mut Findings) {
+        if !self.established {
+            found.failures.push((self.ts, Failure::Tls));
+        }
         let host = self.server_name.clone();
         found.row_with(self, Following { host });
     }

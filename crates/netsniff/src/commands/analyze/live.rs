@@ -300,8 +300,9 @@ impl Session<'_> {
             let also = recorder.map(|recorder| -> Box<dyn Consumer> {
                 Box::new(Recording::new(Arc::clone(recorder), number))
             });
+            let settings = on_interface(self.settings, &places[number].facts.interface);
             let mut analyser =
-                Analyser::new(self.settings, aside.taker(), also, rows, self.args.sheds());
+                Analyser::new(&settings, aside.taker(), also, rows, self.args.sheds());
             if let Some(splits) = &splits {
                 analyser = analyser.with_splits(Arc::clone(splits), number);
             }
@@ -388,6 +389,15 @@ fn close(
     }
     hooks.books(&mut entries, now, since, true);
     Ok(Closed { outcome, entries, failures, recorded_late })
+}
+
+/// The settings for the packets of one interface.
+fn on_interface(settings: &Settings, interface: &str) -> Settings {
+    let mut settings = settings.clone();
+    if let Some(series) = &mut settings.options.series {
+        series.interface = Some(interface.into());
+    }
+    settings
 }
 
 /// The outcomes of all rings; a thread that panicked is our fault.

@@ -7,6 +7,7 @@ use super::table::{Table, Traffic, traffic};
 use super::{series, summary};
 use crate::recorded::recorded;
 use crate::zeek::corpus::Scratch;
+use crate::zeek::log::Row;
 
 /// A capture of bare IPv4 packets of 28 bytes, from hosts by number, at seconds and microseconds.
 fn capture(scratch: &Scratch, packets: impl IntoIterator<Item = (u32, u32, u16)>) -> PathBuf {
@@ -47,7 +48,8 @@ fn time_that_jumps_makes_no_empty_intervals_and_loses_nothing() {
     assert_eq!(table.sum("host"), Traffic { packets: 2 * count, bytes: 2 * all.bytes });
     let rows = table.0.iter().filter(|row| row["kind"] == "total").count() as u64;
     assert!(rows <= count, "{rows} rows of {count} packets");
-    assert!(table.0.iter().all(|row| traffic(row).packets > 0));
+    let mut of_packets = table.0.iter().filter(|row| row["kind"] != "service");
+    assert!(of_packets.all(|row| traffic(row).packets > 0));
     // Where the stamps are believed, each packet is in its own second.
     let seconds = series(&path, &["--series", "1s"]).by_name();
     let (_, ahead) = summary(&path);
@@ -68,11 +70,29 @@ fn a_packet_that_comes_late_is_added_to_its_interval() {
         [(begin, 0, 1), (begin + 1, 0, 1), (begin + 2, 500_000, 1), (begin, 900_000, 1)],
     );
     let table = series(&path, &["--series", "1s"]);
-    let of_first = |row: &&crate::zeek::log::Row| {
-        row["kind"] == "total" && row["ts"].starts_with(&begin.to_string())
-    };
+    let of_first = |row: &&Row| row["kind"] == "total" && row["ts"].starts_with(&begin.to_string());
     let rows: Vec<Traffic> = table.0.iter().filter(of_first).map(traffic).collect();
     assert_eq!(rows, [Traffic { packets: 1, bytes: 28 }; 2], "told in time, and what came late");
+}
+
+#[test]
+fn open_flows_are_those_of_the_end_of_the_interval() {
+    let scratch = Scratch::new("series-open");
+    let begin = 1_700_000_000;
+    // The flow of the first host ends after a minute of silence.
+    let mut packets = vec![(begin, 0, 1), (begin + 1, 0, 2), (begin + 1, 100_000, 3)];
+    packets.extend((2..64).map(|second| (begin + second, 500_000, 2)));
+    let table = series(&capture(&scratch, packets), &["--series", "1s"]);
+    let open: Vec<&str> = table
+        .0
+        .iter()
+        .filter(|row| row["kind"] == "total" && row["late"] == "F")
+        .map(|row| row["open_flows"].as_str())
+        .collect();
+    assert_eq!(open[..2], ["3", "3"], "told a second behind the end of the interval");
+    // Sixty seconds behind the last packets: of the first host at 0, of the third at 1.1.
+    assert_eq!(open[57..61], ["3", "2", "2", "1"], "{open:?}");
+    assert_eq!(open[62..], ["-", "-"], "the input ends before these are told");
 }
 
 #[test]
@@ -91,19 +111,26 @@ fn hosts_without_a_row_are_the_exact_rest() {
 /// In each interval, the rows of `some` are the `listed` ones of `all` with the most bytes, and the sum of the others.
 fn check_rest(all: &Table, some: &Table, listed: usize) {
     let mut rests = 0;
-    let hosts_of = |table: &Table, ts: &str| {
-        let is_wanted = |row: &&crate::zeek::log::Row| row["kind"] == "host" && row["ts"] == ts;
-        table.0.iter().filter(is_wanted).cloned().collect::<Vec<_>>()
-    };
-    for total in all.0.iter().filter(|row| row["kind"] == "total") {
-        let (mut every, mut own) = (hosts_of(all, &total["ts"]), hosts_of(some, &total["ts"]));
+    for (every, own) in zip_hosts(all, some) {
+        let (mut every, mut own) = (every, own);
         if every.len() > listed {
             let rest = own.pop().unwrap();
             assert_eq!(rest["other"], "T");
             let others = every.split_off(listed);
             assert_eq!(rest["others"], others.len().to_string());
-            for column in ["sent_packets", "sent_bytes", "received_packets", "received_bytes"] {
-                let sum: u64 = others.iter().map(|row| row[column].parse::<u64>().unwrap()).sum();
+            for column in [
+                "sent_packets",
+                "sent_bytes",
+                "received_packets",
+                "received_bytes",
+                "new_flows",
+                "active_flows",
+                "retransmitted",
+                "network_lost",
+                "rtt_samples",
+                "dns_errors",
+            ] {
+                let sum: i64 = others.iter().map(|row| row[column].parse::<i64>().unwrap()).sum();
                 assert_eq!(rest[column], sum.to_string(), "{column}");
             }
             let least = every.iter().map(|row| traffic(row).bytes).min().unwrap();
@@ -113,4 +140,17 @@ fn check_rest(all: &Table, some: &Table, listed: usize) {
         assert_eq!(every, own);
     }
     assert!(rests >= 10, "{rests} rests");
+}
+
+/// The rows of hosts of each interval, as both tables have them.
+fn zip_hosts(all: &Table, some: &Table) -> Vec<(Vec<Row>, Vec<Row>)> {
+    let intervals = |table: &Table| -> Vec<Vec<Row>> {
+        let parts = table.0.chunk_by(|_, row| row["kind"] != "total");
+        let hosts =
+            |rows: &[Row]| rows.iter().filter(|row| row["kind"] == "host").cloned().collect();
+        parts.map(hosts).collect()
+    };
+    let (all, some) = (intervals(all), intervals(some));
+    assert_eq!(all.len(), some.len());
+    all.into_iter().zip(some).collect()
 }

@@ -5,8 +5,10 @@
 //! | [`table`] | the rows of the log, added up by interval and name |
 //! | [`oracle`] | what TShark tells of each packet |
 //! | [`bounds`] | stamps that jump, hosts without a row of their own |
+//! | [`flows`] | what flows show, as the logs of flows have it |
 
 mod bounds;
+mod flows;
 mod oracle;
 mod table;
 
@@ -133,6 +135,30 @@ fn the_statistics_of_tshark_are_equal_line_by_line() {
         assert!(theirs.len() >= 20, "{theirs:?}");
         assert_eq!(total, theirs, "{name}");
     }
+}
+
+/// Whether intervals are told changes no other log.
+#[test]
+fn other_logs_are_the_same_without_series() {
+    let mut paths = vec![recorded("office.pcapng"), recorded("protocols.pcapng")];
+    let corpus = captures("logs were not compared with and without series");
+    paths.extend(corpus.into_iter().flatten().map(|capture| capture.path));
+    let mut files = 0;
+    for path in &paths {
+        let logs = |arguments: &[&str]| -> BTreeMap<_, _> {
+            let scratch = Scratch::new("series-others");
+            analyze(path, scratch.path(), arguments);
+            let entries = fs::read_dir(scratch.path()).unwrap().map(|entry| entry.unwrap().path());
+            let others = entries.filter(|path| !path.ends_with("series.log"));
+            others
+                .map(|path| (path.file_name().unwrap().to_owned(), fs::read(path).unwrap()))
+                .collect()
+        };
+        let without = logs(&[]);
+        assert!(logs(&["--series", "3ms"]) == without, "{}", path.display());
+        files += without.len();
+    }
+    assert!(files >= 20, "{files} logs");
 }
 
 /// The log does not depend on who counts.

@@ -33,7 +33,7 @@ impl Table {
     /// What each interval, interface and host had; late rows are added to those that they belong to.
     pub(super) fn by_name(&self) -> Sums {
         let mut sums = Sums::new();
-        for row in &self.0 {
+        for row in self.0.iter().filter(|row| row["kind"] != "service") {
             let second = row["ts"].split('.').next().unwrap().parse().unwrap();
             let name = if row["other"] == "T" {
                 "other"
@@ -47,6 +47,8 @@ impl Table {
             let key = (second, row["kind"].clone(), name.to_owned());
             sums.entry(key).or_default().add(traffic(row));
         }
+        // Hosts inside tunnels have flows, and no packets of their own.
+        sums.retain(|_, traffic| traffic.packets > 0);
         sums
     }
 

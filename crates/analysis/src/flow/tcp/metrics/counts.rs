@@ -2,6 +2,9 @@
 
 use core::ops::{Deref, DerefMut};
 
+use super::first::First;
+use super::rtt::RttStatistics;
+
 /// Events that are rare in a healthy connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counts {
@@ -56,6 +59,34 @@ impl Counts {
         ecn_echoes: 0,
         window_reduced: 0,
     };
+}
+
+/// What is told of the metrics of a connection while it goes on, for both sides together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MetricsTally {
+    /// Segments that were sent again.
+    pub retransmitted: u64,
+    /// Round-trip times of data.
+    pub samples: u64,
+    /// Their sum, in nanoseconds.
+    pub nanos: u64,
+}
+
+impl MetricsTally {
+    /// That of a connection of which only opening segments were seen.
+    #[must_use]
+    pub const fn of_opening(first: &First) -> Self {
+        Self { retransmitted: first.repeats() as u64, samples: 0, nanos: 0 }
+    }
+
+    /// Adds what one side sent.
+    pub(super) const fn add(&mut self, counts: &Counts, rtt: &RttStatistics) {
+        self.retransmitted += counts.retransmitted_timeout as u64
+            + counts.retransmitted_fast as u64
+            + counts.retransmitted_unnecessarily as u64;
+        self.samples += rtt.count as u64;
+        self.nanos = self.nanos.saturating_add(rtt.sum());
+    }
 }
 
 /// [`Counts`], which have memory once one of them is not 0. Most directions never have.

@@ -39,6 +39,7 @@ use netsniff_packet::decode::TcpFlags;
 use super::losses::Ledger;
 use super::observed::Observed;
 use super::sequence::delta;
+use counts::MetricsTally;
 use direction::Direction;
 use first::First;
 use handshake::{Handshake, sent_last};
@@ -242,6 +243,20 @@ impl Metrics {
             Some(full) => take(full),
             None => take(&self.of_first()),
         }
+    }
+
+    /// What they amount to so far.
+    #[must_use]
+    pub fn tally(&self) -> MetricsTally {
+        let Some(full) = &self.full else {
+            return self
+                .first
+                .as_ref()
+                .map_or_else(MetricsTally::default, MetricsTally::of_opening);
+        };
+        let mut tally = MetricsTally::default();
+        full.directions.iter().for_each(|side| tally.add(&side.counts, &side.rtt));
+        tally
     }
 
     /// The sampling intervals that are still open: what the originator's data showed, and the

@@ -32,6 +32,12 @@ impl RttStatistics {
         self.jitter.add(rtt);
     }
 
+    /// The sum of all samples; nanoseconds.
+    #[must_use]
+    pub const fn sum(&self) -> u64 {
+        self.sum
+    }
+
     /// The mean; `None` without samples.
     #[must_use]
     pub fn average(&self) -> Option<u64> {
