@@ -32,6 +32,8 @@ pub(crate) struct FlowSeries {
     heads: Vec<u32>,
     cells: Vec<Cell>,
     free: Vec<u32>,
+    /// The last cell of each interval that has any.
+    chains: BTreeMap<i64, u32>,
     /// Bytes of the sketches in cells.
     sketch_bytes: usize,
     /// What was named, by interval.
@@ -46,9 +48,13 @@ pub(crate) struct FlowSeries {
 #[derive(Debug)]
 struct Cell {
     interval: i64,
-    next: u32,
-    /// Where the flow is; [`NONE`] for a cell that is free.
+    /// Where the flow is.
     place: u32,
+    /// The next cell of the flow.
+    next: u32,
+    /// The cells of the interval that were made before and after it.
+    older: u32,
+    newer: u32,
     is_new: bool,
     sides: [SideFigures; 2],
 }
@@ -101,6 +107,45 @@ pub(super) struct FlowShare {
     pub(super) figures: Vec<(i64, FlowInterval)>,
 }
 
+/// What is told of a flow apart from its packets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LateFigure {
+    /// Payload that was lost of what a host sent, where the log `gaps` has it.
+    Lost(Address, LostBytes),
+    /// Something that failed.
+    Failed(Failure),
+}
+
+/// What a worker tells of a flow apart from its packets. It goes alone, since it may belong to any interval.
+#[derive(Debug)]
+pub(crate) struct LateShare {
+    pub(super) intervals: Intervals,
+    pub(super) depth: Depth,
+    pub(super) number: i64,
+    pub(super) service: Option<Box<str>>,
+    /// The hosts that it is told of.
+    pub(super) hosts: [Option<Address>; 2],
+    what: LateFigure,
+}
+
+impl LateShare {
+    /// It as figures, which are added to others.
+    pub(super) fn figures(&self) -> FlowFigures {
+        let mut figures = FlowFigures::default();
+        match self.what {
+            LateFigure::Lost(_, lost) => figures.lost = lost,
+            LateFigure::Failed(failure) => figures.failures[failure as usize] = 1,
+        }
+        figures
+    }
+}
+
+impl Fact for LateShare {
+    fn heap_bytes(&self) -> usize {
+        self.service.as_ref().map_or(0, |service| service.len())
+    }
+}
+
 impl Fact for FlowShare {
     fn heap_bytes(&self) -> usize {
         let figures = self.figures.iter().map(|(_, figures)| figures.heap_bytes()).sum::<usize>();
@@ -118,6 +163,7 @@ impl FlowSeries {
             heads: Vec::new(),
             cells: Vec::new(),
             free: Vec::new(),
+            chains: BTreeMap::new(),
             sketch_bytes: 0,
             named: BTreeMap::new(),
             hosts: limits.series_hosts,
@@ -168,20 +214,36 @@ impl FlowSeries {
         if self.heads.len() <= place as usize {
             self.heads.resize(place as usize + 1, NONE);
         }
-        let head = &mut self.heads[place as usize];
-        let cell = Cell { interval, next: *head, place, is_new: false, sides: Default::default() };
-        let at = match self.free.pop() {
-            Some(at) => {
-                self.cells[at as usize] = cell;
-                at
-            }
-            None => {
-                self.cells.push(cell);
-                (self.cells.len() - 1) as u32
-            }
-        };
-        *head = at;
+        let at = self.free.pop().unwrap_or(self.cells.len() as u32);
+        let next = core::mem::replace(&mut self.heads[place as usize], at);
+        let older = self.chains.insert(interval, at).unwrap_or(NONE);
+        if let Some(older) = self.cells.get_mut(older as usize) {
+            older.newer = at;
+        }
+        let (is_new, sides) = (false, Default::default());
+        let cell = Cell { interval, place, next, older, newer: NONE, is_new, sides };
+        match self.cells.get_mut(at as usize) {
+            Some(free) => *free = cell,
+            None => self.cells.push(cell),
+        }
         at
+    }
+
+    /// Takes a cell out of those of its interval.
+    fn unchain(&mut self, at: u32) {
+        let Some(&Cell { interval, older, newer, .. }) = self.cells.get(at as usize) else {
+            return;
+        };
+        if let Some(cell) = self.cells.get_mut(older as usize) {
+            cell.newer = newer;
+        }
+        if let Some(cell) = self.cells.get_mut(newer as usize) {
+            cell.older = older;
+        } else if older == NONE {
+            self.chains.remove(&interval);
+        } else {
+            self.chains.insert(interval, older);
+        }
     }
 
     /// Names what the flow at `place` showed, which ends.
@@ -197,8 +259,8 @@ impl FlowSeries {
 
     /// Adds what is in a cell to the figures by name, and frees it.
     fn name(&mut self, at: u32, names: &FlowNames) {
+        self.unchain(at);
         let Some(cell) = self.cells.get_mut(at as usize) else { return };
-        cell.place = NONE;
         let sides = core::mem::take(&mut cell.sides);
         self.sketch_bytes -= sides.iter().map(SideFigures::sketch_bytes).sum::<usize>();
         let (interval, is_new) = (cell.interval, cell.is_new);
@@ -229,38 +291,15 @@ impl FlowSeries {
         }
     }
 
-    /// Adds something else to the figures of the interval of `time`: to all, to the service, and to some hosts of a flow.
-    fn add(
-        &mut self,
-        names: &FlowNames,
-        time: Timestamp,
-        hosts: impl IntoIterator<Item = Address>,
-        more: &FlowFigures,
-    ) {
-        let figures = self.named.entry(self.intervals.number(time)).or_default();
-        figures.total += more;
-        *figures.services.of(service_key(names), &mut self.services) += more;
-        for host in hosts {
-            *figures.hosts.of(host, &mut self.hosts) += more;
-        }
-    }
-
-    /// Counts payload that was lost of what a side of a flow sent, where the log `gaps` has it.
-    pub(crate) fn lose(
-        &mut self,
-        names: &FlowNames,
-        time: Timestamp,
-        sender: Address,
-        lost: LostBytes,
-    ) {
-        self.add(names, time, [sender], &FlowFigures { lost, ..Default::default() });
-    }
-
-    /// Counts a failure of what was said in a flow.
-    pub(crate) fn fail(&mut self, names: &FlowNames, time: Timestamp, failure: Failure) {
-        let mut figures = FlowFigures::default();
-        figures.failures[failure as usize] = 1;
-        self.add(names, time, names.hosts, &figures);
+    /// What else is known of a flow with these names, at a time that may be long over.
+    pub(crate) fn late(&self, names: &FlowNames, time: Timestamp, what: LateFigure) -> LateShare {
+        let service = service_key(names);
+        let hosts = match what {
+            LateFigure::Lost(sender, _) => [Some(sender), None],
+            LateFigure::Failed(_) => names.hosts.map(Some),
+        };
+        let Self { intervals, depth, .. } = *self;
+        LateShare { intervals, depth, number: intervals.number(time), service, hosts, what }
     }
 
     /// Tells what belongs before the end of some intervals, at which `flows` are open; `names` has those of the flow at a
@@ -273,16 +312,13 @@ impl FlowSeries {
         observer: &mut O,
     ) {
         let IntervalEnd { key, open } = *end;
-        for at in 0..self.cells.len() as u32 {
-            let cell = &self.cells[at as usize];
-            let place = cell.place;
-            if place != NONE
-                && cell.interval < open
-                && let Some(names) = names(place)
-            {
-                self.unlink(place, at);
-                self.name(at, &names);
-            }
+        while let Some((&interval, &at)) = self.chains.first_key_value()
+            && interval < open
+        {
+            let place = self.cells[at as usize].place;
+            let Some(names) = names(place) else { break };
+            self.unlink(place, at);
+            self.name(at, &names);
         }
         let open_flows = (open > self.told).then_some((open - 1, flows));
         self.hand_over(open, key, open_flows, observer);

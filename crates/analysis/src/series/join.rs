@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use netsniff_packet::Timestamp;
 
 use super::clock::Intervals;
-use super::flows::FlowShare;
+use super::flows::{FlowShare, LateShare};
 use super::packets::{PacketShare, SharesEnd, end_key};
 use super::sum::{IntervalSum, NumberedInterval, Room};
-use crate::correlator::{Join, JoinOutput};
+use crate::correlator::{Bound, GivenUp, Join, JoinOutput};
 use crate::limits::Limits;
 use crate::log::capture::CaptureVerdict;
 use crate::record::{Connection, Fact, SortKey};
@@ -27,6 +27,8 @@ pub(super) struct SeriesJoin {
     /// Hosts that have rows of their own.
     listed: usize,
     room: Room,
+    /// Intervals of which not all could be told apart.
+    beyond: u64,
     limits: Limits,
 }
 
@@ -39,20 +41,23 @@ impl SeriesJoin {
             told: i64::MIN,
             past: BTreeMap::new(),
             listed: 0,
-            room: Room::new(limits),
+            room: Room::beside(limits, core::iter::empty()),
+            beyond: 0,
             limits: *limits,
         })
     }
 
-    /// The rows of all that waits, from `key` on.
-    fn tell(&mut self, key: &SortKey, out: &mut JoinOutput) {
-        self.room = Room::new(&self.limits);
+    /// The rows of the intervals before number `open`, from `key` on.
+    fn tell(&mut self, open: i64, key: &SortKey, out: &mut JoinOutput) {
         let mut number = key.number;
         let open_flows = core::mem::take(&mut self.open_flows);
-        for ((intervals, at), mut sum) in core::mem::take(&mut self.waiting) {
+        for ((intervals, at), mut sum) in
+            self.waiting.extract_if(.., |(_, at), _| *at < open).collect::<Vec<_>>()
+        {
             if let Some(&flows) = open_flows.get(&(intervals, at)) {
                 sum.set_open_flows(flows);
             }
+            self.beyond += u64::from(sum.is_beyond());
             let verdict = self.verdict(&sum, intervals, at);
             let interval = NumberedInterval { intervals, number: at, is_late: at < self.told };
             sum.rows(interval, self.listed, verdict, |row| {
@@ -60,6 +65,7 @@ impl SeriesJoin {
                 number += 1;
             });
         }
+        self.room = Room::beside(&self.limits, self.waiting.values());
     }
 
     /// What all packets of an interval say that were told so far; of one that is long over nobody knows.
@@ -83,11 +89,25 @@ impl SeriesJoin {
 
 impl Join for SeriesJoin {
     fn takes(&self) -> &'static [TypeId] {
-        const { &[TypeId::of::<PacketShare>(), TypeId::of::<FlowShare>(), TypeId::of::<SharesEnd>()] }
+        const {
+            &[
+                TypeId::of::<PacketShare>(),
+                TypeId::of::<FlowShare>(),
+                TypeId::of::<LateShare>(),
+                TypeId::of::<SharesEnd>(),
+            ]
+        }
     }
 
     fn fact(&mut self, key: &SortKey, _: &Connection, fact: &dyn Fact, out: &mut JoinOutput) {
-        if let Some(share) = fact.downcast_ref::<PacketShare>() {
+        if let Some(share) = fact.downcast_ref::<LateShare>() {
+            let sum = self.waiting.entry((share.intervals, share.number)).or_default();
+            sum.set_depth(share.depth);
+            sum.add_late(share, &mut self.room);
+            if self.waiting.len() > self.limits.series_intervals {
+                self.tell(self.told, key, out);
+            }
+        } else if let Some(share) = fact.downcast_ref::<PacketShare>() {
             self.listed = share.listed;
             for (number, figures) in &share.figures {
                 let sum = self.waiting.entry((share.intervals, *number)).or_default();
@@ -104,12 +124,22 @@ impl Join for SeriesJoin {
                 sum.add_flows(figures, &mut self.room);
             }
         } else if let Some(end) = fact.downcast_ref::<SharesEnd>() {
-            self.tell(key, out);
+            self.listed = end.listed;
+            self.tell(end.open, key, out);
             self.told = self.told.max(end.open);
         }
     }
 
     fn finish(&mut self, now: Timestamp, out: &mut JoinOutput) {
-        self.tell(&end_key(now), out);
+        self.tell(i64::MAX, &end_key(now), out);
+    }
+
+    fn given_up(&self) -> Option<GivenUp> {
+        Some(GivenUp {
+            bound: Bound::Number(self.limits.series_hosts),
+            of: "hosts of the series at a time",
+            count: self.beyond,
+            what: "intervals have further hosts, services or interfaces in one row",
+        })
     }
 }

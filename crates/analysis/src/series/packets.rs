@@ -57,6 +57,8 @@ impl Fact for PacketShare {
 pub(super) struct SharesEnd {
     /// The first interval that goes on.
     pub(super) open: i64,
+    /// Hosts that have rows of their own.
+    pub(super) listed: usize,
 }
 
 impl Fact for SharesEnd {
@@ -154,7 +156,7 @@ impl PacketSeries {
     fn tell<O: Observer>(&mut self, open: i64, key: SortKey, observer: &mut O) -> IntervalEnd {
         self.hand_over(open, key, observer);
         let end = SortKey { number: 1, ..key };
-        observer.fact(&end, &Connection::NONE, Box::new(SharesEnd { open }));
+        observer.fact(&end, &Connection::NONE, Box::new(SharesEnd { open, listed: self.listed }));
         IntervalEnd { key, open }
     }
 

@@ -12,6 +12,7 @@ use super::clock::Intervals;
 use super::figures::{
     Bounded, FlowFigures, FlowInterval, HostTraffic, LostBytes, PacketFigures, Traffic,
 };
+use super::flows::LateShare;
 use crate::depth::Depth;
 use crate::limits::Limits;
 use crate::log::capture::CaptureVerdict;
@@ -49,8 +50,17 @@ pub(super) struct Room {
 }
 
 impl Room {
-    pub(super) const fn new(limits: &Limits) -> Self {
-        Self { hosts: limits.series_hosts, services: limits.series_services }
+    /// What is left of the bounds beside some intervals.
+    pub(super) fn beside<'a>(
+        limits: &Limits,
+        waiting: impl Iterator<Item = &'a IntervalSum>,
+    ) -> Self {
+        let mut room = Self { hosts: limits.series_hosts, services: limits.series_services };
+        for sum in waiting {
+            room.hosts = room.hosts.saturating_sub(sum.hosts.named.len());
+            room.services = room.services.saturating_sub(sum.services.named.len());
+        }
+        room
     }
 }
 
@@ -125,6 +135,21 @@ impl IntervalSum {
         if let Some(rest) = &share.hosts.rest {
             self.hosts.rest.get_or_insert_default().flows += rest;
         }
+    }
+
+    /// Adds what is known of a flow apart from its packets.
+    pub(super) fn add_late(&mut self, share: &LateShare, room: &mut Room) {
+        let figures = share.figures();
+        self.flows += &figures;
+        *self.services.of(share.service.clone(), &mut room.services) += &figures;
+        for host in share.hosts.into_iter().flatten() {
+            self.hosts.of(host, &mut room.hosts).flows += &figures;
+        }
+    }
+
+    /// Whether hosts or services found no room.
+    pub(super) const fn is_beyond(&self) -> bool {
+        self.hosts.rest.is_some() || self.services.rest.is_some() || self.other_interfaces.is_some()
     }
 
     /// Adds its packets, and how many were dropped, as far as that is known.

@@ -74,7 +74,7 @@ impl FlowTracker {
         flow.unfold(&self.limits);
         self.end_talk(*place);
         self.note_beyond(*place);
-        self.count_failures(*place);
+        self.tell_failures(*place, key, observer);
         if self.findings.is_empty() {
             return;
         }
@@ -113,7 +113,7 @@ impl FlowTracker {
             observer.record(&SortKey { number, ..*key }, gap);
             number += 1;
         });
-        self.count_losses(*place, &knowledge);
+        self.tell_losses(*place, key, &knowledge, observer);
         (quality == Quality::Clean).then_some(knowledge.verdict.network)
     }
 

@@ -36,13 +36,13 @@ impl FlowTracker {
     ) {
         let unit = lookup.unit;
         self.note_beyond(place);
-        self.count_failures(place);
         if !self.weirds.is_empty() {
             self.count_oddities(lookup.side, place);
         }
         let Some(flow) = self.table.flow(place) else { return };
         let mut key = packet_key(unit, flow);
         let connection = flow.connection(key.uid);
+        self.tell_failures(place, &key, observer);
         let transport = match connection.proto {
             Proto::Tcp => Some("TCP"),
             Proto::Udp => Some("UDP"),

@@ -4,13 +4,14 @@ use super::{FlowTracker, Lookup};
 use crate::depth::Depth;
 use crate::flow::report::Knowledge;
 use crate::flow::tcp::metrics::counts::MetricsTally;
+use crate::flow::tcp::segment::ORIGINATOR;
 use crate::flow::{Flow, SentTotals, TransportState};
 use crate::key::Side;
 use crate::log::gaps::Cause;
-use crate::record::Observer;
+use crate::record::{Connection, Observer, SortKey};
 use crate::series::IntervalEnd;
 use crate::series::figures::LostBytes;
-use crate::series::flows::{FlowNames, Step};
+use crate::series::flows::{FlowNames, LateFigure, Step};
 
 /// What of a flow is counted by intervals.
 #[derive(Clone, Copy)]
@@ -68,34 +69,52 @@ impl FlowTracker {
         series.tell(end, flows, |place| table.flow(place).map(Flow::series_names), observer);
     }
 
-    /// Counts what is missing of the flow at `place`, which ends.
-    pub(super) fn count_losses(&mut self, place: u32, knowledge: &Knowledge) {
-        let Some(series) = &mut self.series else { return };
+    /// Tells what is missing of the flow at `place`, which ends.
+    pub(super) fn tell_losses<O: Observer>(
+        &self,
+        place: u32,
+        key: &SortKey,
+        knowledge: &Knowledge,
+        observer: &mut O,
+    ) {
+        let Some(series) = &self.series else { return };
         let Some(flow) = self.table.flow(place) else { return };
-        if knowledge.verdict.found.is_empty() {
+        let found = &knowledge.verdict.found;
+        if found.is_empty() {
             return;
         }
         let names = flow.series_names();
         let (originator, responder) = flow.ends();
-        for found in &knowledge.verdict.found {
-            let sender = if found.from == 0 { originator } else { responder };
+        for (number, found) in (0..).zip(found) {
+            let sender = if found.from == ORIGINATOR { originator } else { responder };
             let mut lost = LostBytes::default();
             *match found.gap.cause {
                 Cause::Capture => &mut lost.capture,
                 Cause::NetworkBefore | Cause::NetworkBehind => &mut lost.network,
                 Cause::Unknown => &mut lost.unknown,
             } = found.bytes;
-            series.lose(&names, found.gap.since, sender.address, lost);
+            let lost = LateFigure::Lost(sender.address, lost);
+            let fact = series.late(&names, found.gap.since, lost);
+            observer.fact(&SortKey { number, ..*key }, &Connection::NONE, Box::new(fact));
         }
     }
 
-    /// Counts what failed of what was said in the flow at `place`.
-    pub(super) fn count_failures(&mut self, place: u32) {
-        let Some(series) = &mut self.series else { return self.findings.failures.clear() };
+    /// Tells what failed of what was said in the flow at `place`.
+    pub(super) fn tell_failures<O: Observer>(
+        &mut self,
+        place: u32,
+        key: &SortKey,
+        observer: &mut O,
+    ) {
+        let Some(series) = &self.series else { return self.findings.failures.clear() };
         let Some(flow) = self.table.flow(place) else { return };
+        if self.findings.failures.is_empty() {
+            return;
+        }
         let names = flow.series_names();
-        for (time, failure) in self.findings.failures.drain(..) {
-            series.fail(&names, time, failure);
+        for (number, (time, failure)) in (0..).zip(self.findings.failures.drain(..)) {
+            let fact = series.late(&names, time, LateFigure::Failed(failure));
+            observer.fact(&SortKey { number, ..*key }, &Connection::NONE, Box::new(fact));
         }
     }
 

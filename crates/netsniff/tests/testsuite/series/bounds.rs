@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use super::table::{Table, Traffic, traffic};
 use super::{series, summary};
@@ -93,6 +94,65 @@ fn open_flows_are_those_of_the_end_of_the_interval() {
     // Sixty seconds behind the last packets: of the first host at 0, of the third at 1.1.
     assert_eq!(open[57..61], ["3", "2", "2", "1"], "{open:?}");
     assert_eq!(open[62..], ["-", "-"], "the input ends before these are told");
+}
+
+#[test]
+fn more_hosts_than_are_told_apart_are_in_the_rest_and_counted() {
+    let scratch = Scratch::new("series-memory");
+    let packets = (0..6_000).map(|n| (1_700_000_000 + n / 3_000, n % 3_000, n as u16));
+    let path = capture(&scratch, packets);
+    for workers in ["1", "2"] {
+        let logs = scratch.path().join(workers);
+        // A sixteenth of the least memory is for some hundred hosts.
+        let memory = if workers == "1" { "176M" } else { "208M" };
+        let run = Command::new(env!("CARGO_BIN_EXE_netsniff"))
+            .args([
+                "analyze",
+                "--json",
+                "--series",
+                "1s",
+                "--workers",
+                workers,
+                "--memory",
+                memory,
+                "-o",
+            ])
+            .args([&logs, &path])
+            .output()
+            .unwrap();
+        let summary = String::from_utf8_lossy(&run.stdout).into_owned();
+        assert!(summary.contains("intervals have further hosts"), "{summary}");
+        let table = Table::read(&logs.join("series.log"));
+        let all = Traffic { packets: 6_000, bytes: 168_000 };
+        assert_eq!(table.sum("total"), all);
+        assert_eq!(table.sum("host"), Traffic { packets: 12_000, bytes: 336_000 });
+        let rests: Vec<_> = table.0.iter().filter(|row| row["other"] == "T").collect();
+        assert_eq!(rests.len(), 2);
+        assert!(rests.iter().all(|row| row["others"] == "-"), "{rests:?}");
+        let flows = |row: &&Row| row["new_flows"].parse::<u64>().unwrap();
+        let hosts = table.0.iter().filter(|row| row["kind"] == "host");
+        assert_eq!(hosts.map(|row| flows(&row)).sum::<u64>(), 12_000);
+    }
+}
+
+#[test]
+fn columns_are_unset_where_nobody_looks() {
+    for (depth, set) in [("packets", 0), ("flows", 1), ("tcp", 2), ("protocols", 3)] {
+        let table = series(&recorded("office.pcapng"), &["--series", "1m", "--depth", depth]);
+        let total = table.0.iter().find(|row| row["kind"] == "total").unwrap();
+        assert_ne!(total["packets"], "-");
+        for (column, least) in [
+            ("orig_pkts", 1),
+            ("new_flows", 1),
+            ("retransmitted", 2),
+            ("network_lost", 2),
+            ("rtt_samples", 2),
+            ("dns_errors", 3),
+            ("tls_failures", 3),
+        ] {
+            assert_eq!(total[column] != "-", set >= least, "{column} at {depth}");
+        }
+    }
 }
 
 #[test]
