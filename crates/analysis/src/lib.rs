@@ -13,7 +13,7 @@
 //! | [`flow`] | which packets belong together, and what they amount to |
 //! | [`mod@file`] | bodies that protocols carry |
 //! | [`protocol`] | application protocols: one file each, and the list |
-//! | `locality` | which address is local |
+//! | [`locality`] | which address is local |
 //! | `naming` | what flows are named by |
 //! | [`series`] | what passes in each interval of time |
 //! | [`correlator`] | records that no flow can tell by itself |
@@ -32,7 +32,7 @@ pub mod flow;
 pub mod ingress;
 pub mod key;
 pub mod limits;
-mod locality;
+pub mod locality;
 pub mod log;
 mod naming;
 pub mod options;

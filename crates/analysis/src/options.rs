@@ -8,6 +8,7 @@ use netsniff_packet::decode::TunnelPorts;
 
 use crate::depth::Depth;
 use crate::file::{Bodies, Extract, HashKinds};
+use crate::locality::LocalNets;
 use crate::protocol::ProtocolSet;
 use crate::reassembly::piece::Overlap;
 use crate::series::SeriesOptions;
@@ -26,6 +27,8 @@ pub struct Options {
     pub gateway: bool,
     /// The UDP ports on which tunnels are looked for.
     pub tunnel_ports: Arc<TunnelPorts>,
+    /// The networks whose hosts are local.
+    pub local_nets: Arc<LocalNets>,
     /// What becomes of packets with wrong checksums.
     pub checksums: ChecksumMode,
     /// One in so many pairs of addresses is captured; `None` where all are, or nobody knows.

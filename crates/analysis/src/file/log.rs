@@ -4,7 +4,6 @@ use netsniff_packet::Timestamp;
 
 use super::kept::Kept;
 use crate::key::uid::Uid;
-use crate::locality;
 use crate::record::{Connection, Interval};
 
 crate::record! {
@@ -60,7 +59,7 @@ impl Files {
     /// Sets whether the end that sent it is local.
     fn place(&mut self, connection: &Connection) {
         let is_orig = self.is_orig == Some(true);
-        let sender = if is_orig { connection.originator } else { connection.responder };
-        self.local_orig = Some(locality::is_local(sender.address));
+        let [originator, responder] = connection.local;
+        self.local_orig = Some(if is_orig { originator } else { responder });
     }
 }

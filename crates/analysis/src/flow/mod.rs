@@ -88,6 +88,26 @@ impl Default for PayloadTotals {
     }
 }
 
+/// The outer and the inner VLAN id of a packet. They have 12 bits, so that a number beyond stands for none.
+#[derive(Clone, Copy, Debug)]
+pub struct VlanIds([u16; 2]);
+
+impl VlanIds {
+    const NONE: u16 = u16::MAX;
+
+    /// Those of a packet with these tags.
+    #[must_use]
+    pub fn new(outer: Option<u16>, inner: Option<u16>) -> Self {
+        Self([outer, inner].map(|id| id.unwrap_or(Self::NONE)))
+    }
+
+    /// The outer and the inner id, where there is a tag.
+    #[must_use]
+    pub fn ids(self) -> [Option<u16>; 2] {
+        self.0.map(|id| (id != Self::NONE).then_some(id))
+    }
+}
+
 /// What is known of a flow above its packets.
 #[derive(Debug)]
 pub enum TransportState {
@@ -161,7 +181,9 @@ pub struct Flow {
     /// How many losses of the capture there had been when it began.
     pub losses: u32,
     /// VLAN ids of the first packet.
-    pub vlan: [Option<u16>; 2],
+    pub vlan: VlanIds,
+    /// Which hosts are local, by [`Side`].
+    pub local: [bool; 2],
     /// Packets of each side, by [`Side`], whose checksums were wrong; 2^32 - 1 stands for more, too.
     pub bad_checksums: [u32; 2],
 }
@@ -192,6 +214,16 @@ impl Flow {
     #[must_use]
     pub const fn ends(&self) -> (Endpoint, Endpoint) {
         self.key.ends_from(self.originator)
+    }
+
+    /// Whether originator and responder are local.
+    #[must_use]
+    pub const fn local_by_role(&self) -> [bool; 2] {
+        let [low, high] = self.local;
+        match self.originator {
+            Side::Low => [low, high],
+            Side::High => [high, low],
+        }
     }
 
     /// What originator and responder sent.

@@ -36,6 +36,8 @@ pub struct Connection {
     pub proto: Proto,
     /// Time of its first packet; `None` where the connection is older than that.
     pub start: Option<Timestamp>,
+    /// Whether the host that began is local, and whether the one that answers is.
+    pub local: [bool; 2],
 }
 
 impl Connection {
@@ -43,7 +45,7 @@ impl Connection {
     pub const NONE: Self = {
         let nobody = Endpoint { address: Address::from_v4([0; 4]), port: 0 };
         let (uid, proto) = (Uid::NONE, Proto::Unknown);
-        Self { uid, originator: nobody, responder: nobody, proto, start: None }
+        Self { uid, originator: nobody, responder: nobody, proto, start: None, local: [false; 2] }
     };
 
     /// How many columns of a row are those of its connection.

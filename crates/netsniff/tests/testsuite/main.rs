@@ -25,6 +25,7 @@ mod lab_compare;
 mod lab_offline;
 mod links;
 mod lists;
+mod local_nets;
 mod losses;
 mod office_http;
 mod packet_order;

@@ -67,6 +67,7 @@ fn connection() -> Connection {
         responder: end(2, 80),
         proto: Proto::Tcp,
         start: None,
+        local: [false; 2],
     }
 }
 

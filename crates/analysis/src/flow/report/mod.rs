@@ -24,7 +24,6 @@ use crate::key::community_id::CommunityId;
 use crate::key::uid::Uid;
 use crate::key::{self, Side};
 use crate::limits::Limits;
-use crate::locality;
 use crate::log::conn::{Conn, ConnState, Quality};
 use crate::log::gaps::Gaps;
 use crate::options::ChecksumMode;
@@ -54,6 +53,8 @@ impl Flow {
     ) -> T {
         let (originator, responder) = self.ends();
         let (orig_sent, resp_sent) = self.sent_by_role();
+        let [vlan, inner_vlan] = self.vlan.ids();
+        let [local_orig, local_resp] = self.local_by_role();
         let duration = Interval::in_micros(self.start, self.last).nanos();
         // Zeek tells no sizes without a duration; where stamps ran back they are known all the same.
         let sizes = (duration > 0 || self.last < self.start).then(|| self.sizes());
@@ -74,8 +75,8 @@ impl Flow {
             orig_bytes: sizes.map(|(orig, _)| orig),
             resp_bytes: sizes.map(|(_, resp)| resp),
             conn_state: self.state(),
-            local_orig: Some(locality::is_local(originator.address)),
-            local_resp: Some(locality::is_local(responder.address)),
+            local_orig: Some(local_orig),
+            local_resp: Some(local_resp),
             missed_bytes: self.missed_bytes(),
             history: (!history.is_empty()).then_some(history),
             orig_pkts: Some(orig_sent.packets),
@@ -85,8 +86,8 @@ impl Flow {
             tunnel_parents: parents.map(Parents::uids),
             ip_proto: Some(self.key.protocol),
             community_id: Some(community_id),
-            vlan: self.vlan[0].map(i32::from),
-            inner_vlan: self.vlan[1].map(i32::from),
+            vlan: vlan.map(i32::from),
+            inner_vlan: inner_vlan.map(i32::from),
             quality: self.quality(knowledge),
             capture_missed_bytes: verdict.capture_bytes(),
             network_missed_bytes: verdict.network_bytes(),

@@ -123,7 +123,14 @@ impl Flow {
         let (originator, responder) = self.ends();
         let is_older = self.tcp().is_some_and(TcpConnection::is_partial);
         let start = (!is_older).then_some(self.start);
-        Connection { uid, originator, responder, proto: proto(self.key.protocol), start }
+        Connection {
+            uid,
+            originator,
+            responder,
+            proto: proto(self.key.protocol),
+            start,
+            local: self.local_by_role(),
+        }
     }
 }
 

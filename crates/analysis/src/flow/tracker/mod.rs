@@ -16,6 +16,8 @@ mod series;
 mod testing;
 mod update;
 
+use std::sync::Arc;
+
 use netsniff_packet::Timestamp;
 use netsniff_packet::checksum::ChecksumVerdict;
 use netsniff_packet::decode::{Ip, Tcp, TcpFlags, Transport};
@@ -29,10 +31,11 @@ use super::table::wheel::{self, Armed, Wheel};
 use super::tcp::connection::verdict::NetworkLosses;
 use super::tcp::metrics::series::IntervalRtt;
 use super::tcp::{Claimed, HeldSyn, TcpConnection, Unanswered};
-use super::{Flow, SentTotals, TransportState, roles};
+use super::{Flow, SentTotals, TransportState, VlanIds, roles};
 use crate::depth::{Depth, FlowDepth};
 use crate::key::{FlowKey, Side, TCP};
 use crate::limits::Limits;
+use crate::locality::LocalNets;
 use crate::naming::Naming;
 use crate::options::{ChecksumMode, Options};
 use crate::protocol::Findings;
@@ -59,6 +62,7 @@ pub struct FlowTracker {
     gateway: bool,
     checksums: ChecksumMode,
     sampling: Option<u64>,
+    local_nets: Arc<LocalNets>,
     /// What the transport checksum of the datagram at hand says; unknown where nobody looks.
     verdict: ChecksumVerdict,
     talking: AppContext,
@@ -141,6 +145,7 @@ impl FlowTracker {
             gateway: options.gateway,
             checksums: options.checksums,
             sampling: options.sampling,
+            local_nets: Arc::clone(&options.local_nets),
             verdict: ChecksumVerdict::Unknown,
             talking: AppContext::new(&options, seed),
             rtt_interval: options.rtt_interval_nanos(),
@@ -433,6 +438,8 @@ impl FlowTracker {
             contradicted: self.depth < Depth::Protocols,
             is_tunnelled: false,
             is_alive: true,
+            local: [Side::Low, Side::High]
+                .map(|side| self.local_nets.has(key.ends_from(side).0.address)),
             depth: FlowDepth::new(self.depth),
             protocol: None,
             attached: None,
@@ -440,7 +447,7 @@ impl FlowTracker {
             letters: Letters::default(),
             name: [(name >> 64) as u32, (name >> 32) as u32, name as u32],
             losses: self.losses_before(unit),
-            vlan: [unit.decoded.vlan, unit.decoded.inner_vlan],
+            vlan: VlanIds::new(unit.decoded.vlan, unit.decoded.inner_vlan),
             bad_checksums: [0; 2],
         };
         self.choose_originator(&mut flow, unit, bytes, side);

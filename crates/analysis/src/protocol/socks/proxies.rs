@@ -172,6 +172,7 @@ mod tests {
                 responder: end(1, 1080),
                 proto: Proto::Tcp,
                 start: None,
+                local: [false; 2],
             };
             let key = SortKey::first_at(time);
             if host == 0 {

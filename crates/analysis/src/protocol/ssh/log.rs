@@ -2,7 +2,6 @@
 
 use netsniff_packet::Timestamp;
 
-use crate::locality::is_local;
 use crate::record::Connection;
 
 crate::words! {
@@ -59,8 +58,7 @@ crate::record! {
 impl Ssh {
     /// Sets the direction, which the connection tells.
     fn place(&mut self, connection: &Connection) {
-        let ends = [connection.originator, connection.responder];
-        self.direction = match ends.map(|end| is_local(end.address)) {
+        self.direction = match connection.local {
             [true, false] => Some(Direction::Outbound),
             [false, true] => Some(Direction::Inbound),
             _ => None,

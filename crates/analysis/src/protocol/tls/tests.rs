@@ -77,6 +77,7 @@ pub(in crate::protocol) fn rows(
         responder: end,
         proto: Proto::Tcp,
         start: None,
+        local: [false; 2],
     };
     let row = |finding: &Finding| match finding {
         Finding::Row(row) | Finding::RowWith(row, _) => {

@@ -24,6 +24,7 @@ fn connection(uid: u128, from: u8, to: u8, start: i64) -> Connection {
         responder: end(to, 80),
         proto: Proto::Tcp,
         start: Some(at(start)),
+        local: [false; 2],
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(super) mod depth;
 mod extraction;
+mod modes;
 mod series;
 
 use std::ffi::OsString;
@@ -10,10 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use netsniff_analysis::file::{Bodies, HashKinds};
-use netsniff_analysis::options::Urgent;
+use netsniff_analysis::locality::LocalNets;
 use netsniff_analysis::protocol::ProtocolSet;
-use netsniff_analysis::reassembly::piece::Overlap;
-use netsniff_analysis::{ChecksumMode, Limits, Options};
+use netsniff_analysis::{Limits, Options};
 use netsniff_console::paths::is_stdin;
 use netsniff_console::quantity::{at_least_one, interval, percentage, size};
 use netsniff_console::{UsageError, say};
@@ -23,6 +23,7 @@ use netsniff_packet::filter::Filter;
 
 use self::depth::DepthArg;
 use self::extraction::ExtractionArgs;
+use self::modes::{BodiesArg, Checksums, FirstOrLast, UrgentArg};
 use self::series::SeriesArgs;
 use crate::commands::filters;
 use crate::commands::inputs::span::SpanArgs;
@@ -108,6 +109,10 @@ pub struct AnalyzeArgs {
     /// ayiya, gre and mpls likewise, with commas between. What comes there and is no tunnel stays UDP
     #[arg(long, value_name = "LIST")]
     tunnel_ports: Option<TunnelPorts>,
+    /// Networks of your own, whose hosts are local in `local_orig`, `local_resp` and `direction`, beside those that are not
+    /// routed globally: 192.0.2.0/24,2001:db8::/32. With `only` in the list those are not local
+    #[arg(long, value_name = "NETS")]
+    local_nets: Option<LocalNets>,
     /// The most that unparsed.pcapng may take, as 500M or 2G; what is left out is counted
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
     unparsed: usize,
@@ -177,48 +182,6 @@ const LEAST_BYTES: usize = 16 << 20;
 const ROUNDING_SHARE: usize = 9;
 /// One of so many parts is for what joins flows at most: DNS answers, certificates, exchanges of DHCP.
 const JOINS_SHARE: usize = 8;
-
-/// What becomes of packets with wrong checksums.
-#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
-enum Checksums {
-    /// They are analysed and counted
-    #[default]
-    Count,
-    /// They are left out and counted, as Zeek does without -C
-    Discard,
-    /// Checksums are not looked at
-    Ignore,
-}
-
-/// Which of several segments counts.
-#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
-enum FirstOrLast {
-    /// The one that came first
-    #[default]
-    First,
-    /// The one that came last
-    Last,
-}
-
-/// How much of bodies is decoded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum BodiesArg {
-    /// All of it
-    #[default]
-    Whole,
-    /// The first 4 KiB
-    Head,
-}
-
-/// How receivers read urgent data.
-#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
-enum UrgentArg {
-    /// Apart from the stream, as sockets do unless told otherwise
-    #[default]
-    Oob,
-    /// In its place, as with SO_OOBINLINE
-    Inline,
-}
 
 /// Where the logs go.
 pub(super) enum Target<'a> {
@@ -387,19 +350,6 @@ impl AnalyzeArgs {
 
     /// The options, unless they contradict each other.
     pub(super) fn options(&self) -> Result<Options, UsageError> {
-        let checksums = match self.checksums {
-            Checksums::Count => ChecksumMode::Count,
-            Checksums::Discard => ChecksumMode::Discard,
-            Checksums::Ignore => ChecksumMode::Ignore,
-        };
-        let overlap = match self.overlap {
-            FirstOrLast::First => Overlap::First,
-            FirstOrLast::Last => Overlap::Last,
-        };
-        let urgent = match self.urgent {
-            UrgentArg::Oob => Urgent::OutOfBand,
-            UrgentArg::Inline => Urgent::Inline,
-        };
         let depth = self.depth.depth(self.rtt_interval.is_some(), self.extraction.is_wanted())?;
         Ok(Options {
             depth,
@@ -407,9 +357,10 @@ impl AnalyzeArgs {
             series: self.series.options(),
             gateway: self.gateway,
             tunnel_ports: Arc::new(self.tunnel_ports.clone().unwrap_or_default()),
-            checksums,
-            overlap,
-            urgent,
+            local_nets: Arc::new(self.local_nets.clone().unwrap_or_default()),
+            checksums: self.checksums.into(),
+            overlap: self.overlap.into(),
+            urgent: self.urgent.into(),
             protocols: self.protocols,
             hashes: self.hashes,
             bodies: self.bodies()?,
