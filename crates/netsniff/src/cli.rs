@@ -11,9 +11,10 @@ use netsniff_console::printable::printable_lines;
 use netsniff_console::{DONE, FAILED, USAGE, UsageError, say};
 use netsniff_lab::commands::Program;
 
+use crate::commands::help::{completions, man};
 use crate::commands::{
-    analyze, anonymize, completions, config as config_command, doctor, extract, generate, info,
-    lab, man, protocols, receive, record, replay, schema, selftest, sort,
+    analyze, anonymize, config as config_command, doctor, extract, generate, info, lab, protocols,
+    receive, record, replay, schema, selftest, sort,
 };
 use crate::config::{self, ConfigArgs};
 use crate::meant_command::with_command;

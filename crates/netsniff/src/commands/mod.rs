@@ -2,17 +2,16 @@
 
 pub mod analyze;
 pub mod anonymize;
-pub mod completions;
 pub mod config;
 pub mod doctor;
 pub mod extract;
 pub mod filters;
 pub mod generate;
+pub mod help;
 pub mod info;
 pub(crate) mod inputs;
 pub mod lab;
 pub mod live;
-pub mod man;
 pub mod protocols;
 pub mod pseudonyms;
 pub mod receive;

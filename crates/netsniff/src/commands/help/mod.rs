@@ -1,0 +1,4 @@
+//! What other programs show of our arguments: completions of shells, pages of man(1).
+
+pub mod completions;
+pub mod man;
