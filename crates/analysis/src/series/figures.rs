@@ -80,10 +80,16 @@ impl<K: Clone + Eq + Hash, V: Default + for<'a> AddAssign<&'a V>> Bounded<K, V> 
         self.named.entry(name).or_default()
     }
 
-    /// Adds the figures of another share.
-    pub(super) fn add(&mut self, other: &Self, room: &mut usize) {
+    /// The figures of `name`, whatever room there is.
+    pub(super) fn entry(&mut self, name: K) -> &mut V {
+        self.named.entry(name).or_default()
+    }
+
+    /// Adds the figures of another share, which had bounds of its own: to choose among them here would let the order of a
+    /// hash table show.
+    pub(super) fn add(&mut self, other: &Self) {
         for (name, figures) in &other.named {
-            *self.of(name.clone(), room) += figures;
+            *self.entry(name.clone()) += figures;
         }
         if let Some(rest) = &other.rest {
             *self.rest.get_or_insert_default() += rest;
@@ -189,10 +195,11 @@ mod tests {
         assert_eq!(bounded.named[&1], Traffic { packets: 2, bytes: 20 });
         assert_eq!(bounded.named[&2], Traffic { packets: 2, bytes: 40 });
         assert_eq!(bounded.rest, Some(Traffic { packets: 2, bytes: 70 }));
-        let (mut sum, mut room) = (Bounded::default(), 1);
-        sum.add(&bounded, &mut room);
+        let mut sum = Bounded::default();
+        sum.add(&bounded);
+        sum.add(&bounded);
         let mut all = sum.rest.unwrap();
         sum.named.values().for_each(|named| all += named);
-        assert_eq!((sum.named.len(), all), (1, Traffic { packets: 6, bytes: 130 }));
+        assert_eq!((sum.named.len(), all), (2, Traffic { packets: 12, bytes: 260 }));
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct SeriesJoin {
     /// Hosts that have rows of their own.
     listed: usize,
     room: Room,
+    /// The first key that has no row yet, at the place of the last rows.
+    next: SortKey,
     /// Intervals of which not all could be told apart.
     beyond: u64,
     limits: Limits,
@@ -42,6 +44,7 @@ impl SeriesJoin {
             past: BTreeMap::new(),
             listed: 0,
             room: Room::beside(limits, core::iter::empty()),
+            next: SortKey::first_at(Timestamp::MIN),
             beyond: 0,
             limits: *limits,
         })
@@ -49,7 +52,7 @@ impl SeriesJoin {
 
     /// The rows of the intervals before number `open`, from `key` on.
     fn tell(&mut self, open: i64, key: &SortKey, out: &mut JoinOutput) {
-        let mut number = key.number;
+        let mut key = self.next_key(key);
         let open_flows = core::mem::take(&mut self.open_flows);
         for ((intervals, at), mut sum) in
             self.waiting.extract_if(.., |(_, at), _| *at < open).collect::<Vec<_>>()
@@ -61,11 +64,18 @@ impl SeriesJoin {
             let verdict = self.verdict(&sum, intervals, at);
             let interval = NumberedInterval { intervals, number: at, is_late: at < self.told };
             sum.rows(interval, self.listed, verdict, |row| {
-                out.row(SortKey { number, ..*key }, row);
-                number += 1;
+                out.row(key, row);
+                key.number += 1;
             });
         }
+        self.next = key;
         self.room = Room::beside(&self.limits, self.waiting.values());
+    }
+
+    /// The first key for rows that belong at `key`: one fact makes many, and the next one may belong beside it.
+    fn next_key(&self, key: &SortKey) -> SortKey {
+        let is_beside = SortKey { number: 0, ..self.next } == SortKey { number: 0, ..*key };
+        if is_beside { self.next.max(*key) } else { *key }
     }
 
     /// What all packets of an interval say that were told so far; of one that is long over nobody knows.
@@ -112,7 +122,7 @@ impl Join for SeriesJoin {
             for (number, figures) in &share.figures {
                 let sum = self.waiting.entry((share.intervals, *number)).or_default();
                 sum.set_depth(share.depth);
-                sum.add_packets(figures, share.interface.as_ref(), &mut self.room);
+                sum.add_packets(figures, share.interface.as_ref());
             }
         } else if let Some(share) = fact.downcast_ref::<FlowShare>() {
             if let Some((number, flows)) = share.open_flows {
@@ -121,7 +131,7 @@ impl Join for SeriesJoin {
             for (number, figures) in &share.figures {
                 let sum = self.waiting.entry((share.intervals, *number)).or_default();
                 sum.set_depth(share.depth);
-                sum.add_flows(figures, &mut self.room);
+                sum.add_flows(figures);
             }
         } else if let Some(end) = fact.downcast_ref::<SharesEnd>() {
             self.listed = end.listed;

@@ -42,7 +42,7 @@ pub(super) struct NumberedInterval {
     pub(super) is_late: bool,
 }
 
-/// Room for what is new, in all intervals that wait together.
+/// Room for what single facts name, in all intervals that wait together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     hosts: usize,
@@ -50,7 +50,7 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// What is left of the bounds beside some intervals.
+    /// What some intervals leave of the bounds.
     pub(super) fn beside<'a>(
         limits: &Limits,
         waiting: impl Iterator<Item = &'a IntervalSum>,
@@ -97,12 +97,7 @@ impl IntervalSum {
     }
 
     /// Adds the share of whoever counts packets, of the interface `name` where that is known.
-    pub(super) fn add_packets(
-        &mut self,
-        share: &PacketFigures,
-        name: Option<&Arc<str>>,
-        room: &mut Room,
-    ) {
+    pub(super) fn add_packets(&mut self, share: &PacketFigures, name: Option<&Arc<str>>) {
         self.total += &share.total;
         // Where the interface is known it is captured here, and all that is lost is told.
         if share.dropped > 0 || name.is_some() {
@@ -118,7 +113,7 @@ impl IntervalSum {
             *self.other_interfaces.get_or_insert_default() += rest;
         }
         for (&host, traffic) in &share.hosts.named {
-            self.hosts.of(host, &mut room.hosts).traffic += traffic;
+            self.hosts.entry(host).traffic += traffic;
         }
         if let Some(rest) = &share.hosts.rest {
             self.hosts.rest.get_or_insert_default().traffic += rest;
@@ -126,11 +121,11 @@ impl IntervalSum {
     }
 
     /// Adds the share of a worker.
-    pub(super) fn add_flows(&mut self, share: &FlowInterval, room: &mut Room) {
+    pub(super) fn add_flows(&mut self, share: &FlowInterval) {
         self.flows += &share.total;
-        self.services.add(&share.services, &mut room.services);
+        self.services.add(&share.services);
         for (&host, flows) in &share.hosts.named {
-            self.hosts.of(host, &mut room.hosts).flows += flows;
+            self.hosts.entry(host).flows += flows;
         }
         if let Some(rest) = &share.hosts.rest {
             self.hosts.rest.get_or_insert_default().flows += rest;

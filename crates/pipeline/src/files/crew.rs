@@ -156,6 +156,7 @@ pub const fn share_of(limits: Limits, workers: usize) -> Limits {
     Limits {
         flows: limits.flows.div_ceil(workers),
         flow_bytes: limits.flow_bytes.div_ceil(workers),
+        series_hosts: limits.series_hosts.div_ceil(workers),
         ..limits
     }
 }
