@@ -4,6 +4,7 @@ use core::hash::Hash;
 use core::ops::AddAssign;
 
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use netsniff_packet::Address;
 
 use super::Failure;
@@ -70,14 +71,14 @@ impl<K: Clone + Eq + Hash, V: Default + for<'a> AddAssign<&'a V>> Bounded<K, V> 
     /// The figures of `name`, or the rest where it is new and there is no `room` for one more.
     #[inline]
     pub(super) fn of(&mut self, name: K, room: &mut usize) -> &mut V {
-        // A borrow that is returned early would last to the end of this function.
-        if !self.named.contains_key(&name) {
-            if *room == 0 {
-                return self.rest.get_or_insert_default();
+        match self.named.entry(name) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(_) if *room == 0 => self.rest.get_or_insert_default(),
+            Entry::Vacant(new) => {
+                *room -= 1;
+                new.insert(V::default())
             }
-            *room -= 1;
         }
-        self.named.entry(name).or_default()
     }
 
     /// The figures of `name`, whatever room there is.
