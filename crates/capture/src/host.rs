@@ -68,6 +68,14 @@ impl Interfaces {
         // Eight columns of what was received, bytes before packets, then as many of what was sent.
         Some(Passed { rx_packets: column(1)?, tx_packets: column(7)? })
     }
+
+    /// The names of all of them, in the order in which the kernel tells them.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let name = |line: &str| Some(line.split_once(':')?.0.trim().to_owned());
+        // Two lines of headings come first.
+        self.0.lines().skip(2).filter_map(name).collect()
+    }
 }
 
 impl HostReader {
@@ -396,6 +404,7 @@ mod tests {
             (passed(1, 2), passed(5, 6), passed(3, 4))
         );
         assert_eq!((of("eth"), of("eth1")), (None, None));
+        assert_eq!(Interfaces(text.to_owned()).names(), ["lo", "eth0.5", "eth0"]);
         let here = HostReader::open().unwrap().interfaces().unwrap().of("lo").unwrap();
         assert_eq!(here.rx_packets, here.tx_packets);
     }

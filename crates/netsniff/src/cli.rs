@@ -13,8 +13,8 @@ use netsniff_lab::commands::Program;
 
 use crate::commands::help::{completions, man};
 use crate::commands::{
-    analyze, anonymize, config as config_command, doctor, extract, generate, info, lab, protocols,
-    receive, record, replay, schema, selftest, sort,
+    analyze, anonymize, config as config_command, doctor, extcap, extract, generate, info, lab,
+    protocols, receive, record, replay, schema, selftest, sort,
 };
 use crate::config::{self, ConfigArgs};
 use crate::meant_command::with_command;
@@ -46,6 +46,7 @@ enum Command {
     Analyze(Box<analyze::AnalyzeArgs>),
     Anonymize(anonymize::AnonymizeArgs),
     Doctor(Box<doctor::DoctorArgs>),
+    Extcap(Box<extcap::ExtcapArgs>),
     Extract(Box<extract::ExtractArgs>),
     Generate(Box<generate::GenerateArgs>),
     Index(extract::index::IndexArgs),
@@ -125,6 +126,7 @@ fn run(cli: Cli) -> (ExitCode, bool) {
         Command::Analyze(args) => analyze::run(&args),
         Command::Anonymize(args) => anonymize::run(&args),
         Command::Doctor(args) => doctor::run(&args, PROGRAM),
+        Command::Extcap(args) => extcap::run(&args),
         Command::Extract(args) => extract::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Index(args) => extract::index::run(&args),

@@ -5,6 +5,10 @@ use std::path::Path;
 
 /// The command that is meant where none is named.
 const DEFAULT_COMMAND: &str = "analyze";
+/// The command that is meant where Wireshark asks, which runs a program by options alone.
+const EXTCAP_COMMAND: &str = "extcap";
+/// What its options begin with.
+const EXTCAP_OPTION: &[u8] = b"--extcap-";
 
 /// Options that stand before any command.
 const GENERAL_OPTIONS: &[&str] = &["-h", "--help", "-V", "--version"];
@@ -14,12 +18,19 @@ pub(crate) fn with_command(root: &clap::Command, mut words: Vec<OsString>) -> Ve
     let at = place_of_command(&words);
     if words.get(at).is_some_and(|first| lacks_command(root, first)) {
         let command = match command_behind_options(root, &words, at) {
+            _ if is_asked_by_wireshark(&words[at..]) => EXTCAP_COMMAND.into(),
             Some(place) => words.remove(place),
             None => DEFAULT_COMMAND.into(),
         };
         words.insert(at, command);
     }
     words
+}
+
+/// Whether these are words of the extcap protocol, all of whose calls have such an option, and begin with one.
+fn is_asked_by_wireshark(words: &[OsString]) -> bool {
+    words.first().is_some_and(|first| first.as_encoded_bytes().starts_with(b"--"))
+        && words.iter().any(|word| word.as_encoded_bytes().starts_with(EXTCAP_OPTION))
 }
 
 /// Where the name of a command stands behind its options, as in `netsniff --json info FILE`; `None` where the word before it
@@ -179,6 +190,16 @@ mod tests {
             ("netsniff --snaplen 96 -qi eth0 record", "netsniff record --snaplen 96 -qi eth0"),
             ("netsniff --snaplen=96 -ieth0 record", "netsniff record --snaplen=96 -ieth0"),
             ("netsniff -q --config a.toml info x", "netsniff info -q --config a.toml x"),
+            // Wireshark runs a link to the program.
+            (
+                "netsniff --extcap-interfaces --extcap-version=4.2",
+                "netsniff extcap --extcap-interfaces --extcap-version=4.2",
+            ),
+            (
+                "netsniff --capture --extcap-interface=netsniff-live-lo --fifo /f",
+                "netsniff extcap --capture --extcap-interface=netsniff-live-lo --fifo /f",
+            ),
+            ("netsniff -f --extcap-x", "netsniff analyze -f --extcap-x"),
             // These are values, files and filters.
             ("netsniff -i lab -d logs", "netsniff analyze -i lab -d logs"),
             ("netsniff -qi record", "netsniff analyze -qi record"),

@@ -4,6 +4,7 @@ pub mod analyze;
 pub mod anonymize;
 pub mod config;
 pub mod doctor;
+pub mod extcap;
 pub mod extract;
 pub mod filters;
 pub mod generate;

@@ -1,6 +1,7 @@
 //! `netsniff record`: live packets to files.
 
 use std::io::{stderr, stdout};
+use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,7 @@ use netsniff_pipeline::live::{Recording, SharedRecorder};
 use netsniff_pipeline::recording::books::{State, Statistics};
 use netsniff_pipeline::recording::options::Options;
 use netsniff_pipeline::recording::{Finished, Recorder};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::live::{
     self, CaptureArgs, Metrics, Opening, ReportedLine, Rings, RunHooks, Session, Signals, Wanted,
@@ -110,6 +112,7 @@ pub fn run(args: &RecordArgs) -> anyhow::Result<u8> {
         is_quiet: args.quiet,
         begin: Instant::now(),
         metrics: metrics.as_ref(),
+        is_piped: is_stdin(&args.output.write),
     };
     let is_cutting = capture.snaplen().is_some();
     let consumer = |ring| {
@@ -167,6 +170,8 @@ struct RecordHooks<'a> {
     is_quiet: bool,
     begin: Instant,
     metrics: Option<&'a Metrics>,
+    /// Whether the recording goes to standard output.
+    is_piped: bool,
 }
 
 impl RunHooks for RecordHooks<'_> {
@@ -197,15 +202,26 @@ impl RunHooks for RecordHooks<'_> {
     fn roll(&mut self) {}
 
     fn failure(&mut self) -> Option<String> {
-        failure(self.recorder)
+        let is_unread = || self.is_piped && is_unread(stdout());
+        failure(self.recorder).or_else(|| is_unread().then(|| ENOUGH.to_owned()))
     }
+}
+
+/// Said where a recording ends since nobody reads it any more.
+const ENOUGH: &str = "whoever read the recording has enough";
+
+/// Whether a pipe has no reader any more, which writing would tell only with the next packet.
+fn is_unread(pipe: impl AsFd) -> bool {
+    let mut polled = [PollFd::new(&pipe, PollFlags::empty())];
+    poll(&mut polled, Some(&Timespec::default())).is_ok()
+        && polled[0].revents().contains(PollFlags::ERR)
 }
 
 /// Why the run is to end, if so.
 pub fn failure(recorder: &Mutex<SharedRecorder>) -> Option<String> {
     match lock(recorder).recorder().state() {
         State::Recording => None,
-        State::Closed => Some("whoever read the recording has enough".to_owned()),
+        State::Closed => Some(ENOUGH.to_owned()),
         State::Failed => Some("the recording ends, since it cannot be written".to_owned()),
     }
 }

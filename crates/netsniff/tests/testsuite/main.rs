@@ -12,6 +12,7 @@ mod depth;
 mod doctor;
 mod every_packet;
 mod expected;
+mod extcap;
 mod extract;
 mod extract_index;
 mod extraction;
