@@ -101,6 +101,30 @@ fn every_packet_is_in_the_file_with_what_the_kernel_counted() {
     );
 }
 
+/// Whoever gave up its rights writes them beside the files.
+#[test]
+fn a_rolling_recording_has_indexes() {
+    let Some(bed) = Bed::up("recindex") else { return };
+    let run = Run::record(&bed, "recindex", "out.pcapng", &["--index", "-b", "packets:1000"]);
+    bed.send(&Sent { count: 2500, size: 600, rate: 30_000 });
+    let done = run.end();
+    assert_eq!(done.code, 0, "{}", done.errors);
+    assert!(done.errors.contains("indexes of 3 files"), "{}", done.errors);
+    let names = || fs::read_dir(done.directory()).unwrap().map(|entry| entry.unwrap().path());
+    let has_suffix = |suffix: &'static str| {
+        move |path: &std::path::PathBuf| path.extension().is_some_and(|it| it == suffix)
+    };
+    let size = |suffix| names().filter(has_suffix(suffix)).map(|it| it.metadata().unwrap().len());
+    assert_eq!((size("nsi").count(), size("pcapng").count(), names().count()), (3, 3, 6));
+    assert!(size("nsi").sum::<u64>() * 100 < size("pcapng").sum(), "1 % and more");
+    // By the name of the recording, which is that of none of its files.
+    let (input, output) = (done.file("out.pcapng"), done.file("one.pcap"));
+    let words = ["extract", "--json", input.to_str().unwrap(), "-w", output.to_str().unwrap()];
+    let report = netsniff(&[&words[..], &["--where", "orig_pkts > 0"]].concat());
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["packets_written"], 2500, "{report}");
+}
+
 /// The kernel has the memory, but the process may not map so much.
 #[test]
 fn a_ring_that_cannot_be_mapped_is_made_smaller() {

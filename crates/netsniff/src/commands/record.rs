@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use netsniff_analysis::{Limits, Options as Analysis};
 use netsniff_console::clock;
 use netsniff_console::number::{bytes, exact, files};
 use netsniff_console::paths::is_stdin;
@@ -15,12 +16,15 @@ use netsniff_console::{BELOW_QUALITY, DONE, FAILED, UsageError, print, say};
 use netsniff_packet::Timestamp;
 use netsniff_pcapfile::{Counters, Interface};
 use netsniff_pipeline::books::{BooksLine, BooksScope};
+use netsniff_pipeline::carving::index::series::Naming;
 use netsniff_pipeline::live::{Recording, SharedRecorder};
 use netsniff_pipeline::recording::books::{State, Statistics};
+use netsniff_pipeline::recording::indexing::Indexed;
 use netsniff_pipeline::recording::options::Options;
 use netsniff_pipeline::recording::{Finished, Recorder};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::extract::naming_choices;
 use super::live::{
     self, CaptureArgs, Metrics, Opening, ReportedLine, Rings, RunHooks, Session, Signals, Wanted,
 };
@@ -38,6 +42,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
     netsniff record -i eth0 -w traffic.pcapng                    until Ctrl-C\n  \
     netsniff record -i eth0 -w t.pcapng.zst -b filesize:1000000 -b files:10\n                                                               \
     a ring of ten files, packed\n  \
+    netsniff record -i eth0 -w t.pcapng -b duration:1h --index   find connections later by netsniff extract\n  \
     netsniff record -i eth0 -w - tcp port 80 | tshark -r -       on to others\n\n\
     Exit code: 0 fine; 1 failed, or not all could be written; 2 wrong usage; 4 below --require-quality")]
 pub struct RecordArgs {
@@ -45,6 +50,10 @@ pub struct RecordArgs {
     capture: CaptureArgs,
     #[command(flatten)]
     output: RecordOutputArgs,
+    /// Write an index beside each file, by which netsniff extract finds packets without reading all: a thread reads
+    /// each file that has ended. Not for packed files
+    #[arg(long)]
+    index: bool,
     /// Rings for each interface, each with a thread; one recorder writes the packets of all in order
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = netsniff_console::quantity::at_least_one)]
     workers: usize,
@@ -93,7 +102,8 @@ pub fn run(args: &RecordArgs) -> anyhow::Result<u8> {
     if !args.quiet {
         live::print_rings(&rings, &wanted, capture.cpus());
     }
-    let options = options(&args.output, &rings, &wanted)?;
+    let mut options = options(&args.output, &rings, &wanted)?;
+    options.index = args.naming(&options)?;
     let outputs = Outputs::default().with_recording(&options);
     let listener = capture.listen()?;
     let reopener = live::confine(capture, outputs, args.quiet)?;
@@ -125,6 +135,30 @@ pub fn run(args: &RecordArgs) -> anyhow::Result<u8> {
     };
     let (entries, failures) = session.run(rings, consumer, &mut clerk)?;
     finish(args, recorder, entries, &failures)
+}
+
+impl RecordArgs {
+    /// How connections are named in indexes; `None` where none are asked for.
+    fn naming(&self, options: &Options) -> Result<Option<Naming>, UsageError> {
+        if !self.index {
+            return Ok(None);
+        }
+        if is_stdin(&options.output) {
+            return Err(UsageError(
+                "--index: standard output has no place for an index".to_owned(),
+            ));
+        }
+        if options.packing.is_some() {
+            let said =
+                "--index: packed files cannot be read from the middle; record without --compress";
+            return Err(UsageError(said.to_owned()));
+        }
+        let tunnel_ports = Arc::new(options.tunnel_ports.clone());
+        let (limits, options) =
+            (Limits::default(), Analysis { tunnel_ports, ..Analysis::default() });
+        let choices = naming_choices(&limits, &options);
+        Ok(Some(Naming { limits, options, choices }))
+    }
 }
 
 /// What is to be recorded from the interfaces of some rings.
@@ -297,6 +331,7 @@ fn finish(
     if let Some(why) = &done.failure {
         say(why);
     }
+    let is_indexed = done.indexing.is_none_or(|indexing| told(&indexing.wait(), args.quiet));
     let lost = entries.iter().filter_map(BooksLine::loss).fold(0.0, f64::max);
     if let Some(percent) = args.require_quality
         && (1.0 - lost) * 100.0 < percent
@@ -305,5 +340,15 @@ fn finish(
         return Ok(BELOW_QUALITY);
     }
     let is_whole = done.failure.is_none() && failures.is_empty() && done.statistics.in_flight == 0;
-    Ok(if is_whole { DONE } else { FAILED })
+    Ok(if is_whole && is_indexed { DONE } else { FAILED })
+}
+
+/// Says what became of the indexes, and returns whether all are there. A failure was said at its time.
+fn told(indexed: &Indexed, is_quiet: bool) -> bool {
+    if !is_quiet {
+        let share = indexed.bytes as f64 * 100.0 / indexed.capture_bytes.max(1) as f64;
+        let (of, size) = (files(indexed.files), bytes(indexed.bytes));
+        say(&format!("indexes of {of}: {size}, {share:.2} % of the captures"));
+    }
+    indexed.failure.is_none()
 }

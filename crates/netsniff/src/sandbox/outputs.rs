@@ -39,6 +39,8 @@ impl Outputs {
     #[must_use]
     pub fn with_recording(mut self, recording: &Options) -> Self {
         match recording.only_file() {
+            // An index is made beside it.
+            Some(file) if recording.index.is_some() => self.folders.push(folder(&file)),
             Some(file) if file.exists() => self.files.push(file),
             _ if is_stdin(&recording.output) => {}
             _ => self.folders.push(folder(&recording.output)),

@@ -39,6 +39,7 @@ mod recorded_datagrams;
 mod recorded_servers;
 mod recorded_web;
 mod recording;
+mod recording_index;
 mod recording_killed;
 mod reports;
 mod rows_in_parts;

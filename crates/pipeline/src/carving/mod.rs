@@ -131,6 +131,12 @@ impl Carver {
         self.flush(taker)
     }
 
+    /// What was carved so far.
+    #[must_use]
+    pub const fn statistics(&self) -> CarvingStatistics {
+        self.statistics
+    }
+
     /// Decides what waits at the end of the input.
     ///
     /// # Errors

@@ -16,8 +16,10 @@ use netsniff_pcapfile::{Packer, Packing};
 
 use super::books::{Books, Tally};
 use super::direct::DirectFile;
+use super::indexing::Ended;
 use super::naming::FileName;
 use super::options::{Options, WriteIo};
+use crate::carving::index::index_name;
 
 /// The files of one recording, one of which is written.
 pub(super) struct Files {
@@ -32,6 +34,10 @@ pub(super) struct Files {
     ended: VecDeque<(PathBuf, u64)>,
     current: Option<Current>,
     books: Arc<Books>,
+    /// Whom files are told to that have ended, for an index; `None` without one, and once it cannot be.
+    index: Option<Ended>,
+    /// Whether files may have indexes beside them.
+    has_indexes: bool,
 }
 
 /// The file that is written.
@@ -70,6 +76,7 @@ impl Files {
         options: &Options,
         now: Timestamp,
         books: Arc<Books>,
+        index: Option<Ended>,
     ) -> anyhow::Result<Self> {
         let named = !is_stdin(&options.output);
         let is_numbered = options.rotation.is_on();
@@ -83,6 +90,8 @@ impl Files {
             ended: VecDeque::new(),
             current: None,
             books,
+            has_indexes: index.is_some(),
+            index,
         };
         files.next(now)?;
         Ok(files)
@@ -172,6 +181,7 @@ impl Files {
         match packer.finish() {
             Ok(target) => {
                 unsettled.iter().for_each(|(_, tally)| self.books.record(*tally));
+                self.index.take_if(|index| !index.tell(&path));
                 self.ended.push_back((path, target.written));
                 Ok(())
             }
@@ -208,6 +218,10 @@ impl Files {
 
     fn remove_oldest(&mut self) {
         let Some((path, _)) = self.ended.pop_front() else { return };
+        if self.has_indexes {
+            // There may be none yet, or none any more.
+            let _ = fs::remove_file(index_name(&path));
+        }
         match fs::remove_file(&path) {
             Ok(()) => self.books.remove_file(),
             // Somebody else was faster.

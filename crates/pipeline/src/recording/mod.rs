@@ -16,12 +16,14 @@
 //! | [`books`] | what became of the packets |
 //! | [`machine`] | what a file says of the machine |
 //! | [`encoding`], `ledger` | blocks; losses, told once each |
+//! | [`indexing`] | indexes beside the files |
 //! | `writer`, `files`, `direct` | the writing thread, its files, and how they get to the disk |
 
 pub mod books;
 mod direct;
 pub mod encoding;
 mod files;
+pub mod indexing;
 mod ledger;
 pub mod machine;
 pub mod naming;
@@ -43,6 +45,7 @@ use netsniff_pcapfile::{Counters, Interface, PacketNotes, Section};
 use self::books::{Books, State, Statistics, Tally};
 use self::encoding::Encoding;
 use self::files::Files;
+use self::indexing::Indexing;
 use self::ledger::Ledger;
 use self::options::Options;
 use self::rotation::Progress;
@@ -79,13 +82,14 @@ pub struct Recorder {
     books: Arc<Books>,
     thread: JoinHandle<()>,
     ended: Receiver<()>,
+    indexing: Option<Indexing>,
 }
 
 /// Said where the writing thread is gone though there is more to write, which is our bug.
 const THREAD_ENDED: &str = "the writing thread has ended";
 
 /// How a recording ended.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Finished {
     /// What became of the packets.
     pub statistics: Statistics,
@@ -93,6 +97,8 @@ pub struct Finished {
     pub state: State,
     /// Why recording failed, if it did.
     pub failure: Option<String>,
+    /// The indexes of the files, if any are written, which may go on.
+    pub indexing: Option<Indexing>,
 }
 
 impl Recorder {
@@ -110,7 +116,9 @@ impl Recorder {
         let around = encoding.header().len() + encoding.most_end() + encoding.overhead();
         let capacity = options.buffer_bytes.max(around + snaplen as usize);
         let books = Arc::new(Books::default());
-        let files = Files::begin(options, now, Arc::clone(&books))?;
+        let indexing = options.index.clone().map(|it| indexing::start(it, options.seed));
+        let (index, indexing) = indexing.transpose()?.unzip();
+        let files = Files::begin(options, now, Arc::clone(&books), index)?;
         let buffers = options.buffers.max(2);
         let (filled, receive_filled) = sync_channel(buffers);
         let free = Arc::new(Pool::new(buffers - 1, capacity));
@@ -145,6 +153,7 @@ impl Recorder {
             books,
             thread: thread.context("cannot start the writing thread")?,
             ended,
+            indexing,
         };
         recorder.add_header();
         recorder.flush();
@@ -274,7 +283,7 @@ impl Recorder {
         }
         self.chunk.flush = true;
         self.send(Chunk::default());
-        let Self { filled, accepted, counted, books, thread, ended, .. } = self;
+        let Self { filled, accepted, counted, books, thread, ended, indexing, .. } = self;
         drop(filled);
         if ended.recv_timeout(patience) == Err(RecvTimeoutError::Disconnected)
             && thread.join().is_err()
@@ -285,6 +294,7 @@ impl Recorder {
             statistics: books.close(accepted, counted),
             state: books.state(),
             failure: books.failure(),
+            indexing,
         }
     }
 

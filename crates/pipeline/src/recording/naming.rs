@@ -1,6 +1,7 @@
 //! Formats of the captures that are written, and the names of their files.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use netsniff_console::calendar::Date;
@@ -94,6 +95,44 @@ impl FileName {
     }
 }
 
+/// The files that a recording with this name has left, in the order in which they were begun: the number and time that
+/// [`FileName::of`] puts into a name tell them. Packed ones may have the suffix of the packing behind.
+///
+/// # Errors
+///
+/// Where their folder cannot be read.
+pub fn files_of(name: &Path) -> io::Result<Vec<PathBuf>> {
+    let pattern = FileName::new(name, packing_of_name(name), true);
+    let folder =
+        if pattern.folder.as_os_str().is_empty() { Path::new(".") } else { &pattern.folder };
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let file = entry?.file_name();
+        if let Some(place) = pattern.place_of(file.as_encoded_bytes()) {
+            found.push((place, pattern.folder.join(file)));
+        }
+    }
+    found.sort();
+    Ok(found.into_iter().map(|(_, path)| path).collect())
+}
+
+impl FileName {
+    /// Time and number in the name of a file, where it is one of these.
+    fn place_of(&self, file: &[u8]) -> Option<(u64, u64)> {
+        let rest = file.strip_prefix(self.stem.as_encoded_bytes())?.strip_prefix(b"_")?;
+        let rest = rest.strip_suffix(self.suffix.as_encoded_bytes()).or_else(|| {
+            let plain = Path::new(std::str::from_utf8(rest).ok()?);
+            compression_of_name(plain)?;
+            let plain = plain.file_stem()?.as_encoded_bytes();
+            plain.strip_suffix(self.suffix.as_encoded_bytes())
+        })?;
+        let (number, time) = std::str::from_utf8(rest).ok()?.split_once('_')?;
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_one = number.len() >= 5 && time.len() == 14 && is_number(number) && is_number(time);
+        if is_one { Some((time.parse().ok()?, number.parse().ok()?)) } else { None }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,6 +154,30 @@ mod tests {
         assert_eq!(first("b.c.pcap", Some("lz4"), true), "b.c_00001_20261122130000.pcap.lz4");
         // What is said of the packing goes before what the name says.
         assert_eq!(first("b.pcap.gz", Some("lz4"), false), "b.pcap.gz.lz4");
+    }
+
+    #[test]
+    fn files_of_a_recording_are_found_by_its_name() {
+        let place = |name: &str, file: &str| {
+            let name = Path::new(name);
+            FileName::new(name, packing_of_name(name), true).place_of(file.as_bytes())
+        };
+        let time = 20_261_122_130_000;
+        assert_eq!(place("b.pcapng", "b_00001_20261122130000.pcapng"), Some((time, 1)));
+        assert_eq!(place("b.pcapng", "b_123456_20261122130000.pcapng.zst"), Some((time, 123_456)));
+        assert_eq!(place("b.pcap.gz", "b_00007_20261122130000.pcap.gz"), Some((time, 7)));
+        assert_eq!(place("b", "b_00001_20261122130000"), Some((time, 1)));
+        for file in [
+            "b.pcapng",
+            "b_00001_20261122130000.pcap",
+            "b_00001_20261122130000.pcapng.nsi",
+            "bb_00001_20261122130000.pcapng",
+            "b_1_20261122130000.pcapng",
+            "b_00001_2026112213000.pcapng",
+            "b_0000x_20261122130000.pcapng",
+        ] {
+            assert_eq!(place("b.pcapng", file), None, "{file}");
+        }
     }
 
     #[test]

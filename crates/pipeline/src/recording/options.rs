@@ -9,6 +9,7 @@ use netsniff_pcapfile::{Interface, Packing, Section};
 
 use super::naming::{CaptureFormat, FileName};
 use super::rotation::Rotation;
+use crate::carving::index::series::Naming;
 
 /// The most bytes that are kept of a packet, as libpcap has it; no interface has longer ones.
 pub const MOST_CAPTURED: u32 = 262_144;
@@ -52,6 +53,8 @@ pub struct Options {
     pub tunnel_ports: TunnelPorts,
     /// Secret that keeps crafted traffic from aiming at places of the table of flows.
     pub seed: u64,
+    /// How connections are named in an index beside each file; `None` for no index.
+    pub index: Option<Naming>,
     /// What is said of the machine, with comments.
     pub section: Section,
     /// The interfaces, at the numbers that packets give.
@@ -76,6 +79,7 @@ impl Options {
             flow_cutoff: None,
             tunnel_ports: TunnelPorts::default(),
             seed: 0,
+            index: None,
             section: super::machine::section(),
             interfaces,
             buffers: BUFFERS,

@@ -1,5 +1,6 @@
 //! The arguments of `netsniff extract`, and what they come to.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use netsniff_output::condition::Condition;
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::TunnelPorts;
 use netsniff_pipeline::carving::choice::{FlowChoice, PacketChoice};
-use netsniff_pipeline::recording::naming::CaptureFormat;
+use netsniff_pipeline::recording::naming::{CaptureFormat, files_of};
 
 use crate::commands::filters::filters;
 use crate::commands::timeouts::{self, Timeouts};
@@ -39,7 +40,7 @@ const CONNECTIONS: &str = "conn";
     and all that could be read was searched")]
 pub struct ExtractArgs {
     /// Capture files, pcap or pcapng, also packed with gzip, zstd or lz4, merged by time as by analyze; of a directory
-    /// all captures in it; `-` for standard input
+    /// all captures in it; by the name that netsniff record -b was given, its files; `-` for standard input
     #[arg(value_name = "IN", required = true)]
     inputs: Vec<PathBuf>,
     /// Where to write; packed where the suffix says so; `-` for standard output
@@ -206,7 +207,7 @@ impl ExtractArgs {
     }
 }
 
-/// Files, and for directories the captures in them.
+/// Files, for directories the captures in them, and for the name of a recording its files; each once.
 ///
 /// # Errors
 ///
@@ -216,10 +217,19 @@ pub(super) fn expanded(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, UsageError> {
     for input in inputs {
         if input.is_dir() {
             paths.extend(captures_in(input)?);
+        } else if !is_stdin(input) && !input.exists() {
+            // What is neither a file nor a recording is told where it is opened.
+            let files = files_of(input).unwrap_or_default();
+            paths.extend(if files.is_empty() { vec![input.clone()] } else { files });
         } else {
             paths.push(input.clone());
         }
     }
+    let mut seen = HashSet::new();
+    // A file that is named twice, or also by its directory, is read once. Standard input is told where it is refused.
+    paths.retain(|path| {
+        is_stdin(path) || !path.canonicalize().is_ok_and(|it| it.is_file() && !seen.insert(it))
+    });
     Ok(paths)
 }
 

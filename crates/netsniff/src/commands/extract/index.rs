@@ -1,9 +1,9 @@
 //! `netsniff index`: which packets belong to which connection, so that `netsniff extract` need not read all.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::io::{self, BufWriter, stdout};
-use std::path::{Path, PathBuf};
+use std::io::{BufWriter, stdout};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -11,15 +11,15 @@ use netsniff_analysis::{Limits, Options};
 use netsniff_console::number::exact;
 use netsniff_console::paths::is_stdin;
 use netsniff_console::progress::ProgressLine;
-use netsniff_console::{DONE, FAILED, UsageError, print, say, unlinked};
+use netsniff_console::{DONE, FAILED, UsageError, print, say};
 use netsniff_packet::decode::TunnelPorts;
 use netsniff_packet::{Batch, Progress, Source as _};
 use netsniff_pipeline::carving::Carver;
 use netsniff_pipeline::carving::choice::{FlowChoice, PacketChoice};
-use netsniff_pipeline::carving::index::blocks::{Block, blocks_of};
+use netsniff_pipeline::carving::index::Identity;
 use netsniff_pipeline::carving::index::build::Builder;
-use netsniff_pipeline::carving::index::format::{Header, Writer};
-use netsniff_pipeline::carving::index::{Identity, index_name};
+use netsniff_pipeline::carving::index::format::{Together, Writer};
+use netsniff_pipeline::carving::index::sidecar::{Sidecar, Written};
 
 use super::READ_SIZE;
 use super::args::expanded;
@@ -51,18 +51,8 @@ pub struct IndexArgs {
     quiet: bool,
 }
 
-/// Bytes gathered before a system call writes them.
-const WRITE_SIZE: usize = 256 << 10;
 /// Bytes of packets that may wait until it is known which connections they belong to.
 const MOST_HELD: usize = 256 << 20;
-
-/// A capture, and where its index is written until it is whole.
-struct Indexed {
-    capture: PathBuf,
-    identity: Identity,
-    blocks: Vec<Block>,
-    written: PathBuf,
-}
 
 /// Runs the command and returns its exit code.
 ///
@@ -98,8 +88,8 @@ pub fn write(
         let said = "standard input has no place for an index: write it to a file first";
         return Err(UsageError(said.to_owned()).into());
     }
-    let captures: Result<Vec<Indexed>, String> =
-        paths.iter().map(|path| Indexed::of(path)).collect();
+    let captures: Result<Vec<Sidecar>, String> =
+        paths.iter().map(|path| Sidecar::of(path)).collect();
     let captures = match captures {
         Ok(captures) => captures,
         Err(why) => {
@@ -121,24 +111,16 @@ pub fn write(
     }
     let mut lines = String::new();
     for capture in captures {
-        lines += &capture.finish()?;
+        lines.extend(capture.finish()?.as_ref().map(line));
     }
     Ok(Some(lines))
 }
 
 /// Begins the indexes.
-fn begin(captures: &[Indexed], choices: u64) -> anyhow::Result<Vec<Writer<BufWriter<File>>>> {
-    let identities: Vec<_> = captures.iter().map(|capture| capture.identity).collect();
-    let together = Identity::of_all(&identities);
-    let begin = |capture: &Indexed| {
-        let file = unlinked::replace(&capture.written)?;
-        let header = Header { capture: capture.identity, together, choices };
-        Writer::new(BufWriter::with_capacity(WRITE_SIZE, file), &header, &capture.blocks)
-    };
-    let begun = captures.iter().map(|capture| {
-        begin(capture).with_context(|| format!("cannot write {}", capture.written.display()))
-    });
-    begun.collect()
+fn begin(captures: &[Sidecar], choices: u64) -> anyhow::Result<Vec<Writer<BufWriter<File>>>> {
+    let identities: Vec<_> = captures.iter().map(Sidecar::identity).collect();
+    let together = Together::Captures(Identity::of_all(&identities));
+    captures.iter().map(|capture| capture.begin(together, choices)).collect()
 }
 
 /// Analyses the captures, and writes which packets belong to which connection.
@@ -178,38 +160,9 @@ fn gather(
     Ok(())
 }
 
-impl Indexed {
-    fn of(path: &Path) -> Result<Self, String> {
-        let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-        let identity = Identity::of(path).map_err(|error| told(&error))?;
-        let file = File::open(path).map_err(|error| told(&error))?;
-        let blocks = blocks_of(file).map_err(|error| told(&error))?;
-        let mut written = index_name(path).into_os_string();
-        written.push(format!(".{}", std::process::id()));
-        Ok(Self { capture: path.to_owned(), identity, blocks, written: written.into() })
-    }
-
-    /// Gives the index its name, and tells how large it is.
-    fn finish(self) -> anyhow::Result<String> {
-        let name = index_name(&self.capture);
-        let now = Identity::of(&self.capture);
-        let is_same = now.is_ok_and(|now| now == self.identity);
-        anyhow::ensure!(is_same, "{} changed meanwhile: index it again", self.capture.display());
-        let renamed = || -> io::Result<u64> {
-            unlinked::refuse(&name)?;
-            fs::rename(&self.written, &name)?;
-            Ok(name.metadata()?.len())
-        };
-        let size = renamed().with_context(|| format!("cannot write {}", name.display()))?;
-        let share = size as f64 * 100.0 / self.identity.size.max(1) as f64;
-        let (shown, bytes) = (name.display(), exact(size.into()));
-        Ok(format!("{shown}: {bytes} bytes, {share:.2} % of the capture\n"))
-    }
-}
-
-impl Drop for Indexed {
-    fn drop(&mut self) {
-        // Once it has its name there is nothing here.
-        let _ = fs::remove_file(&self.written);
-    }
+/// A line that tells how large an index is.
+pub(super) fn line(written: &Written) -> String {
+    let share = written.bytes as f64 * 100.0 / written.capture_bytes.max(1) as f64;
+    let (shown, bytes) = (written.name.display(), exact(written.bytes.into()));
+    format!("{shown}: {bytes} bytes, {share:.2} % of the capture\n")
 }

@@ -12,7 +12,7 @@ use netsniff_packet::{Batch, Progress, Source as _};
 use netsniff_pipeline::carving::CarvingStatistics;
 use netsniff_pipeline::carving::choice::{FlowChoice, PacketChoice};
 use netsniff_pipeline::carving::index::excerpt::excerpt;
-use netsniff_pipeline::carving::index::format::{Index, choices};
+use netsniff_pipeline::carving::index::format::{Index, Together, choices};
 use netsniff_pipeline::carving::index::pick::{Picked, Picker};
 use netsniff_pipeline::carving::index::{Identity, index_name};
 
@@ -28,7 +28,7 @@ const MOST_PACKETS: usize = 20_000_000;
 const SMALLEST: u64 = 4096;
 
 /// What connections are named by, besides the packets: a hash of the choices that change it, and of the version.
-pub(super) fn naming_choices(limits: &Limits, options: &Options) -> u64 {
+pub fn naming_choices(limits: &Limits, options: &Options) -> u64 {
     let version = env!("CARGO_PKG_VERSION");
     choices(&format!("{version} {limits:?} {:?}", options.tunnel_ports))
 }
@@ -59,14 +59,18 @@ pub(super) fn open(
     let identities = paths.iter().map(|path| Identity::of(path));
     let identities =
         identities.collect::<io::Result<Vec<_>>>().map_err(|error| error.to_string())?;
-    let together = Identity::of_all(&identities);
+    let together = Together::Captures(Identity::of_all(&identities));
+    let mut recording = None;
     let (mut parts, mut files, mut packets) = (Vec::new(), Vec::new(), 0);
     for path in paths {
         let (part, picked, of_all) =
             open_one(path, wanted_choices, |name| names.contains(&name))
                 .map_err(|why| format!("{}: {why}", index_name(path).display()))?;
-        if of_all != together {
-            let said = "it was made of other captures together: netsniff index and extract take the same, in the same order";
+        // Files of one recording have the names of the whole of it, so that any of them may be left out.
+        let is_of_recording =
+            matches!(of_all, Together::Recording(_)) && *recording.get_or_insert(of_all) == of_all;
+        if of_all != together && !is_of_recording {
+            let said = "it was made of other captures together: netsniff index and extract take the same, in the same order, or files of one recording";
             return Err(format!("{}: {said}", index_name(path).display()));
         }
         packets += picked.len();
@@ -82,12 +86,12 @@ pub(super) fn open(
     Ok(Indexed { inputs: Inputs::out_of(parts, READ_SIZE).map_err(refused)?, files })
 }
 
-/// A capture with what is wanted of it, and the hash of those that it was indexed with.
+/// A capture with what is wanted of it, and those that it was indexed with.
 fn open_one(
     path: &Path,
     wanted_choices: u64,
     wanted: impl Fn(u128) -> bool,
-) -> Result<(Input, Picked, u64), String> {
+) -> Result<(Input, Picked, Together), String> {
     let now = Identity::of(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let bytes = read(&index_name(path), now.size).map_err(|error| match error.kind() {
         ErrorKind::NotFound => "there is no such index".to_owned(),

@@ -23,6 +23,7 @@ use serde::Serialize;
 
 pub use self::args::ExtractArgs;
 use self::choose::{Chosen, choose};
+pub use self::indexed::naming_choices;
 use self::written::Written;
 use super::inputs::Inputs;
 

@@ -25,12 +25,12 @@ fn totals(counters: Counters) -> Counters {
     Counters { inbound, outbound, link_errors, dropped_between_packets, ..counters }
 }
 
-/// Finds the blocks of a capture.
+/// Finds the blocks of a capture, and counts its packets.
 ///
 /// # Errors
 ///
 /// Why the capture cannot be read in blocks.
-pub fn blocks_of<R: Read>(input: R) -> Result<Vec<Block>, String> {
+pub fn blocks_of<R: Read>(input: R) -> Result<(Vec<Block>, u64), String> {
     let mut reader = Reader::with_read_size(input, BLOCK).map_err(|error| error.to_string())?;
     if let Some(packing) = reader.compression().next() {
         return Err(format!("it is packed with {packing}, which cannot be read from the middle"));
@@ -57,5 +57,5 @@ pub fn blocks_of<R: Read>(input: R) -> Result<Vec<Block>, String> {
     if reader.untimed() > 0 {
         return Err("it has packets without a time, which depend on those before".to_owned());
     }
-    Ok(blocks)
+    Ok((blocks, reader.packets()))
 }

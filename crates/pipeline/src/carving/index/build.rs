@@ -9,7 +9,7 @@ use super::format::{Postings, Writer};
 use crate::carving::TakeCarved;
 
 /// Bytes of numbers that are gathered before they are written.
-const MOST_BYTES: usize = 256 << 20;
+pub(super) const MOST_BYTES: usize = 256 << 20;
 /// What a connection takes beside its numbers.
 const COST: usize = 120;
 
@@ -20,24 +20,64 @@ pub struct Builder<W: Write> {
     /// The file of each interface.
     interfaces: Vec<usize>,
     bytes: usize,
-    most: usize,
 }
 
 /// What belongs into one index.
 #[derive(Debug)]
-struct Gathered<W: Write> {
+pub(super) struct Gathered<W: Write> {
     writer: Writer<W>,
     packets: u64,
     flows: BTreeMap<u128, Postings>,
+}
+
+impl<W: Write> Gathered<W> {
+    /// For the index that this writer writes.
+    pub(super) const fn new(writer: Writer<W>) -> Self {
+        Self { writer, packets: 0, flows: BTreeMap::new() }
+    }
+
+    /// Packets so far.
+    pub(super) const fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Takes the flows of the next packet. Returns the bytes of memory that it took.
+    pub(super) fn packet(&mut self, flows: &[u128]) -> usize {
+        self.packets += 1;
+        let mut bytes = 0;
+        for name in flows {
+            let postings = self.flows.entry(*name).or_insert_with(|| {
+                bytes += COST;
+                Postings::default()
+            });
+            let before = postings.len();
+            postings.push(self.packets);
+            bytes += postings.len() - before;
+        }
+        bytes
+    }
+
+    /// Writes what was gathered, so that its memory is free.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        for (name, postings) in core::mem::take(&mut self.flows) {
+            self.writer.flow(name, &postings)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the rest and ends the index. Returns the output.
+    pub(super) fn finish(mut self) -> io::Result<W> {
+        self.flush()?;
+        self.writer.finish()
+    }
 }
 
 impl<W: Write> Builder<W> {
     /// For captures whose indexes these writers write.
     #[must_use]
     pub fn new(writers: Vec<Writer<W>>) -> Self {
-        let gathered = |writer| Gathered { writer, packets: 0, flows: BTreeMap::new() };
-        let files = writers.into_iter().map(gathered).collect();
-        Self { files, interfaces: Vec::new(), bytes: 0, most: MOST_BYTES }
+        let files = writers.into_iter().map(Gathered::new).collect();
+        Self { files, interfaces: Vec::new(), bytes: 0 }
     }
 
     /// Tells the file that the next interface is of.
@@ -51,15 +91,9 @@ impl<W: Write> Builder<W> {
         self.interfaces.len()
     }
 
-    /// Writes what was gathered, so that its memory is free.
     fn flush(&mut self) -> io::Result<()> {
-        for file in &mut self.files {
-            for (name, postings) in core::mem::take(&mut file.flows) {
-                file.writer.flow(name, &postings)?;
-            }
-        }
         self.bytes = 0;
-        Ok(())
+        self.files.iter_mut().try_for_each(Gathered::flush)
     }
 
     /// Writes the rest and ends the indexes. Returns the outputs.
@@ -67,9 +101,8 @@ impl<W: Write> Builder<W> {
     /// # Errors
     ///
     /// Those of the outputs.
-    pub fn finish(mut self) -> io::Result<Vec<W>> {
-        self.flush()?;
-        self.files.into_iter().map(|file| file.writer.finish()).collect()
+    pub fn finish(self) -> io::Result<Vec<W>> {
+        self.files.into_iter().map(Gathered::finish).collect()
     }
 }
 
@@ -81,16 +114,7 @@ impl<W: Write> TakeCarved for Builder<W> {
         let Some(file) = file.and_then(|at| self.files.get_mut(at)) else {
             return Err(io::Error::other("a packet of an interface that no file described"));
         };
-        file.packets += 1;
-        for name in flows {
-            let postings = file.flows.entry(*name).or_insert_with(|| {
-                self.bytes += COST;
-                Postings::default()
-            });
-            let before = postings.len();
-            postings.push(file.packets);
-            self.bytes += postings.len() - before;
-        }
-        if self.bytes > self.most { self.flush() } else { Ok(()) }
+        self.bytes += file.packet(flows);
+        if self.bytes > MOST_BYTES { self.flush() } else { Ok(()) }
     }
 }

@@ -3,7 +3,8 @@
 //! ```text
 //! magic, version
 //! identity of the capture: size, time of change, hash of its first bytes
-//! hash of all captures that were analysed together, and of the choices that name connections
+//! hash of all captures that were analysed together, or 0; number of the recording, or 0; hash of the choices that name
+//! connections
 //! blocks: how many; each: bytes since the one before, packets since the one before and the flag `tells` as lowest bit
 //! connections: each 12 bytes of name, length of its numbers in bytes, its numbers, each as distance from the one before
 //! hash of all bytes before
@@ -18,7 +19,7 @@ use super::blocks::Block;
 use super::{FIRST, Identity, hash};
 
 /// What an index begins with: a name and the version of the format.
-const MAGIC: &[u8; 8] = b"NSINDEX\x01";
+const MAGIC: &[u8; 8] = b"NSINDEX\x02";
 /// Bytes of a name.
 const NAME: usize = 12;
 
@@ -27,10 +28,33 @@ const NAME: usize = 12;
 pub struct Header {
     /// The capture.
     pub capture: Identity,
-    /// All captures that were analysed together ([`Identity::of_all`]).
-    pub together: u64,
+    /// The captures that were analysed with it.
+    pub together: Together,
     /// The choices by which connections are named, as a hash.
     pub choices: u64,
+}
+
+/// The captures that were analysed as one traffic, which names connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Together {
+    /// All of these, by their hash ([`Identity::of_all`]).
+    Captures(u64),
+    /// All files of one recording, by its number, which is not 0.
+    Recording(u64),
+}
+
+impl Together {
+    /// As two words, one of which is 0.
+    const fn words(self) -> [u64; 2] {
+        match self {
+            Self::Captures(hash) => [hash, 0],
+            Self::Recording(number) => [0, number],
+        }
+    }
+
+    const fn of_words([hash, number]: [u64; 2]) -> Self {
+        if number == 0 { Self::Captures(hash) } else { Self::Recording(number) }
+    }
 }
 
 /// A hash of a text that tells choices.
@@ -84,7 +108,7 @@ impl<W: Write> Writer<W> {
         let mut bytes = MAGIC.to_vec();
         let Header { capture, together, choices } = header;
         let words = [capture.size, capture.modified.cast_unsigned(), capture.head];
-        for word in words.iter().chain([together, choices]) {
+        for word in words.into_iter().chain(together.words()).chain([*choices]) {
             bytes.extend(word.to_le_bytes());
         }
         put(blocks.len() as u64, &mut bytes);
@@ -165,7 +189,8 @@ impl<'a> Index<'a> {
             Ok::<_, &'static str>(u64::from_le_bytes(*word))
         };
         let capture = Identity { size: word()?, modified: word()?.cast_signed(), head: word()? };
-        let header = Header { capture, together: word()?, choices: word()? };
+        let together = Together::of_words([word()?, word()?]);
+        let header = Header { capture, together, choices: word()? };
         let blocks = blocks(&mut rest, capture.size).ok_or(DAMAGED)?;
         Ok(Self { header, blocks, flows: rest })
     }
@@ -254,7 +279,7 @@ mod tests {
 
     fn written() -> Vec<u8> {
         let capture = Identity { size: 1 << 40, modified: -5, head: 9 };
-        let header = Header { capture, together: 3, choices: 4 };
+        let header = Header { capture, together: Together::Recording(3), choices: 4 };
         let block = |at, packets, tells| Block { at, packets, tells };
         let blocks = [block(24, 0, true), block(70_000, 900, false), block(1 << 39, 1 << 33, true)];
         let mut writer = Writer::new(Vec::new(), &header, &blocks).unwrap();
@@ -271,7 +296,7 @@ mod tests {
         let bytes = written();
         let index = Index::parse(&bytes).unwrap();
         assert_eq!(index.header.capture.modified, -5);
-        assert_eq!((index.header.together, index.header.choices), (3, 4));
+        assert_eq!((index.header.together, index.header.choices), (Together::Recording(3), 4));
         let last = Block { at: 1 << 39, packets: 1 << 33, tells: true };
         assert_eq!((index.blocks.len(), index.blocks[2]), (3, last));
         let numbers = |name| {

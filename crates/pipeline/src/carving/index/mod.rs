@@ -7,6 +7,8 @@
 //! |---|---|
 //! | [`build`] | packets of connections, as the carver tells them, on their way into the file |
 //! | [`blocks`] | where a capture can be read from |
+//! | [`sidecar`] | the file beside a capture, until it is whole |
+//! | [`series`] | indexes of captures that come one after the other, as a recording makes them |
 //! | [`mod@format`] | the bytes of the file |
 //! | [`excerpt`] | a capture of which only some blocks are read |
 //! | [`pick`] | wanted packets out of excerpts |
@@ -16,6 +18,8 @@ pub mod build;
 pub mod excerpt;
 pub mod format;
 pub mod pick;
+pub mod series;
+pub mod sidecar;
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -1,0 +1,120 @@
+//! The index of a capture file on its way: under another name until it is whole.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use netsniff_console::unlinked;
+
+use super::blocks::{Block, blocks_of};
+use super::format::{Header, Together, Writer};
+use super::{Identity, index_name};
+
+/// Bytes gathered before a system call writes them.
+const WRITE_SIZE: usize = 256 << 10;
+
+/// A capture file, and where its index is written. What is not finished is removed.
+#[derive(Debug)]
+pub struct Sidecar {
+    capture: PathBuf,
+    identity: Identity,
+    blocks: Vec<Block>,
+    packets: u64,
+    written: PathBuf,
+}
+
+/// An index that is whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Its name.
+    pub name: PathBuf,
+    /// Its bytes.
+    pub bytes: u64,
+    /// The bytes of its capture.
+    pub capture_bytes: u64,
+}
+
+impl Sidecar {
+    /// For a capture as it is now.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be indexed, in a sentence that begins with its name.
+    pub fn of(capture: &Path) -> Result<Self, String> {
+        let told = |error: &dyn std::fmt::Display| format!("{}: {error}", capture.display());
+        let identity = Identity::of(capture).map_err(|error| told(&error))?;
+        let file = File::open(capture).map_err(|error| told(&error))?;
+        let (blocks, packets) = blocks_of(file).map_err(|error| told(&error))?;
+        let mut written = index_name(capture).into_os_string();
+        written.push(format!(".{}", std::process::id()));
+        let capture = capture.to_owned();
+        Ok(Self { capture, identity, blocks, packets, written: written.into() })
+    }
+
+    /// What the capture is known by.
+    #[must_use]
+    pub const fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// The packets of the capture.
+    #[must_use]
+    pub const fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Begins the index.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be written.
+    pub fn begin(
+        &self,
+        together: Together,
+        choices: u64,
+    ) -> anyhow::Result<Writer<BufWriter<File>>> {
+        let header = Header { capture: self.identity, together, choices };
+        let begun = unlinked::replace(&self.written).and_then(|file| {
+            Writer::new(BufWriter::with_capacity(WRITE_SIZE, file), &header, &self.blocks)
+        });
+        begun.with_context(|| format!("cannot write {}", self.written.display()))
+    }
+
+    /// Gives the index its name, unless its capture was removed meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// Where the capture is not what it was, and where there is a link of that name.
+    pub fn finish(self) -> anyhow::Result<Option<Written>> {
+        let name = index_name(&self.capture);
+        if self.is_removed() {
+            return Ok(None);
+        }
+        let is_same = Identity::of(&self.capture).is_ok_and(|now| now == self.identity);
+        anyhow::ensure!(is_same, "{} changed meanwhile: index it again", self.capture.display());
+        let renamed = || -> io::Result<u64> {
+            unlinked::refuse(&name)?;
+            fs::rename(&self.written, &name)?;
+            Ok(name.metadata()?.len())
+        };
+        let bytes = renamed().with_context(|| format!("cannot write {}", name.display()))?;
+        if self.is_removed() {
+            // Whoever removed the capture did not see the index.
+            let _ = fs::remove_file(&name);
+            return Ok(None);
+        }
+        Ok(Some(Written { name, bytes, capture_bytes: self.identity.size }))
+    }
+
+    fn is_removed(&self) -> bool {
+        matches!(self.capture.try_exists(), Ok(false))
+    }
+}
+
+impl Drop for Sidecar {
+    fn drop(&mut self) {
+        // Once it has its name there is nothing here.
+        let _ = fs::remove_file(&self.written);
+    }
+}
