@@ -123,7 +123,7 @@ fn what_a_depth_leaves_nothing_for_is_wrong_usage() {
     let office = recorded("office.pcapng");
     for (arguments, said) in [
         (vec!["--depth", "flows", "-s", "1"], "--rtt-interval needs --depth tcp"),
-        (vec!["--depth", "tcp", "--extract", "never"], "--extract needs --depth protocols"),
+        (vec!["--depth", "tcp", "--extract", "never"], "--extract-files needs --depth protocols"),
         (vec!["--depth", "deep"], "deep"),
     ] {
         let (code, _, errors) = run(&arguments, &office);

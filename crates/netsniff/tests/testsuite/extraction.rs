@@ -439,10 +439,10 @@ fn what_cannot_be_is_said_before_anything_is_read() {
     for (arguments, said) in [
         (&["--extract", "out", "-a"][..], "which -a cannot make anonymous"),
         (&["--extract", "out", "-a", "-m", "nullip"], "which -a cannot make anonymous"),
-        (&["--extract", "-"], "--extract needs a directory"),
-        (&["--extract-limit", "5M"], "--extract <DIR>"),
-        (&["--extract-total", "5M"], "--extract <DIR>"),
-        (&["--extract-files", "5"], "--extract <DIR>"),
+        (&["--extract", "-"], "--extract-files needs a directory"),
+        (&["--extract-limit", "5M"], "--extract-files <DIR>"),
+        (&["--extract-total", "5M"], "--extract-files <DIR>"),
+        (&["--extract-files", "5"], "write ./5"),
         (&["--extract", "out", "--extract-files", "0"], "1 is the least"),
         (&["--extract", "out", "--extract-limit", "many"], "expected a number"),
     ] {

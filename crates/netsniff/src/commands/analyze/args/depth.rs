@@ -32,7 +32,9 @@ impl DepthArg {
     pub(super) fn depth(self, sampled: bool, extracted: bool) -> Result<Depth, UsageError> {
         let depth = self.plain();
         let (flag, needed) = match depth {
-            Depth::Packets | Depth::Flows | Depth::Tcp if extracted => ("--extract", "protocols"),
+            Depth::Packets | Depth::Flows | Depth::Tcp if extracted => {
+                ("--extract-files", "protocols")
+            }
             Depth::Packets | Depth::Flows if sampled => ("--rtt-interval", "tcp"),
             _ => return Ok(depth),
         };
@@ -55,6 +57,8 @@ mod tests {
         let said =
             |depth: DepthArg, sampled, extracted| depth.depth(sampled, extracted).unwrap_err().0;
         assert!(said(DepthArg::Flows, true, false).contains("--rtt-interval needs --depth tcp"));
-        assert!(said(DepthArg::Tcp, false, true).contains("--extract needs --depth protocols"));
+        assert!(
+            said(DepthArg::Tcp, false, true).contains("--extract-files needs --depth protocols")
+        );
     }
 }

@@ -42,7 +42,7 @@ use crate::config::INPUTS;
     netsniff analyze a.pcap.gz b.pcap -o logs/         two files as one traffic, logs in logs/\n  \
     netsniff analyze -r capture.pcap tcp port 80       some packets only\n  \
     netsniff analyze -v -i eth0 -o logs/               live traffic, and what becomes of it\n  \
-    netsniff analyze capture.pcap --extract files/     what was transferred\n  \
+    netsniff analyze capture.pcap --extract-files files/   what was transferred\n  \
     netsniff analyze capture.pcap -o logs/ -a -m cryptopan -k KEYFILE\n                                                       logs that name nobody\n  \
     ssh HOST tcpdump -U -w - | netsniff analyze - -o - | jq .\n                                                       JSON lines of all logs\n\n\
     Exit code: 0 fine; 1 failed, or nothing could be read, or a file could not be extracted; 2 wrong\n\
@@ -325,7 +325,7 @@ impl AnalyzeArgs {
     }
 
     pub(super) fn limits(&self) -> Result<Limits, UsageError> {
-        let limits = self.extraction.bound(Limits::default());
+        let limits = self.extraction.bound(Limits::default())?;
         let limits = self.timeout.as_ref().map_or(limits, |timeouts| timeouts.set(limits));
         let limits = Limits { flows: self.max_flows.unwrap_or(limits.flows), ..limits };
         let Some(memory) = self.memory else { return Ok(limits) };
@@ -376,7 +376,7 @@ impl AnalyzeArgs {
         let unfit = if self.hashes != HashKinds::default() {
             "--hashes"
         } else if self.extraction.is_wanted() {
-            "--extract"
+            "--extract-files"
         } else {
             return Ok(Bodies::Head);
         };
