@@ -7,6 +7,7 @@
 //! | [`mod@printable`] | text from outside, without characters that control, hide, turn or separate |
 //! | [`progress`] | how far long work is, on a terminal |
 //! | [`paths`], [`unlinked`], [`pidfile`] | files by the names that arguments give |
+//! | [`unfinished`] | files that get their names once they are whole |
 //! | [`trust`] | files that another user can write |
 
 pub mod calendar;
@@ -20,6 +21,7 @@ pub mod progress;
 pub mod quantity;
 pub mod sizes;
 pub mod trust;
+pub mod unfinished;
 pub mod unlinked;
 
 use std::io::{self, ErrorKind, Write, stderr};

@@ -11,6 +11,7 @@ pub mod generate;
 pub mod help;
 pub mod info;
 pub(crate) mod inputs;
+mod interrupted;
 pub mod lab;
 pub mod live;
 pub mod protocols;

@@ -22,6 +22,7 @@ mod forms;
 mod generated;
 mod hostile;
 mod info_capinfos;
+mod interrupted;
 mod lab_compare;
 mod lab_offline;
 mod links;

@@ -25,6 +25,7 @@ use super::READ_SIZE;
 use super::args::expanded;
 use super::indexed::naming_choices;
 use crate::commands::inputs::Inputs;
+use crate::commands::interrupted;
 use crate::commands::timeouts::{self, Timeouts};
 
 /// Write indexes of captures, by which netsniff extract finds packets without reading all
@@ -88,6 +89,7 @@ pub fn write(
         let said = "standard input has no place for an index: write it to a file first";
         return Err(UsageError(said.to_owned()).into());
     }
+    interrupted::remove_unfinished()?;
     let captures: Result<Vec<Sidecar>, String> =
         paths.iter().map(|path| Sidecar::of(path)).collect();
     let captures = match captures {

@@ -26,6 +26,7 @@ use self::choose::{Chosen, choose};
 pub use self::indexed::naming_choices;
 use self::written::Written;
 use super::inputs::Inputs;
+use super::interrupted;
 
 /// Bytes read at once.
 const READ_SIZE: usize = 256 << 10;
@@ -41,6 +42,7 @@ pub fn run(args: &ExtractArgs) -> anyhow::Result<u8> {
     let mut flows = args.flows();
     let seed = RandomState::new().build_hasher().finish();
     let condition = args.condition()?;
+    interrupted::remove_unfinished()?;
     let mut missing_files = Vec::new();
     if args.reads_twice() {
         let Some(mut inputs) = open(&paths) else { return Ok(FAILED) };

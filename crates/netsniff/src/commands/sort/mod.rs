@@ -20,6 +20,7 @@ use self::output::Output;
 use self::runs::{Item, LEAST_MEMORY, Sorter};
 use super::inputs::Inputs;
 use super::inputs::span::SpanArgs;
+use super::interrupted;
 
 /// Write the packets of captures in the order of their time
 #[derive(Debug, clap::Args)]
@@ -68,6 +69,7 @@ const MOST_COMMENTS: usize = 16;
 ///
 /// [`UsageError`], and an output that cannot be written.
 pub fn run(args: &SortArgs) -> anyhow::Result<u8> {
+    interrupted::remove_unfinished()?;
     if let Some(input) = args.inputs.iter().find(|input| is_same_file(input, &args.output)) {
         let same = input.display();
         let said = format!("{same} is both read and written: name another file to write to");
@@ -241,7 +243,7 @@ impl Work {
             let interface = self.interfaces.get(item.interface as usize);
             let link_type = interface.map_or(LinkType::ETHERNET, |(it, _)| it.link_type);
             let lost = (item.lost > 0).then_some(item.lost);
-            output.packet(&item.packet(link_type), PacketNotes { lost, comment: None })
+            output.packet(&item.packet(link_type), PacketNotes { lost, comments: &[] })
         });
         let written = written.and_then(|()| output.finish(&described));
         written.with_context(|| format!("cannot write {}", args.output.display()))

@@ -1,11 +1,12 @@
 //! A capture file that is written under another name until it is whole.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write, stdout};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use netsniff_console::paths::is_stdin;
+use netsniff_console::unfinished::Unfinished;
 use netsniff_console::unlinked;
 use netsniff_packet::{Packet, Timestamp};
 use netsniff_pcapfile::{Counters, Interface, Packer, PacketNotes, Packing, Section, Statistics};
@@ -21,14 +22,9 @@ pub(crate) struct Output {
     /// What waits to be written.
     blocks: Vec<u8>,
     packer: Packer<Box<dyn Write>>,
-    unfinished: Option<Unfinished>,
+    /// The file and its name, where it has another one until it is whole.
+    unfinished: Option<(Unfinished, PathBuf)>,
     latest: Timestamp,
-}
-
-/// A file that gets its name once it is whole, and is removed if it never is.
-struct Unfinished {
-    written: PathBuf,
-    name: PathBuf,
 }
 
 impl Output {
@@ -100,14 +96,14 @@ impl Output {
         self.write()?;
         self.packer.finish()?;
         match self.unfinished {
-            Some(unfinished) => unfinished.finish(),
+            Some((unfinished, name)) => unfinished.finish(&name),
             None => Ok(()),
         }
     }
 }
 
 /// Standard output, a pipe or device as it is, or a file under another name.
-fn create(path: &Path) -> io::Result<(Box<dyn Write>, Option<Unfinished>)> {
+fn create(path: &Path) -> io::Result<(Box<dyn Write>, Option<(Unfinished, PathBuf)>)> {
     if is_stdin(path) {
         return Ok((Box::new(stdout()), None));
     }
@@ -126,19 +122,10 @@ fn create(path: &Path) -> io::Result<(Box<dyn Write>, Option<Unfinished>)> {
     if path.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    let file = File::create_new(&written)?;
-    Ok((Box::new(file), Some(Unfinished { written, name })))
-}
-
-impl Unfinished {
-    fn finish(self) -> io::Result<()> {
-        fs::rename(&self.written, &self.name)
+    if written.symlink_metadata().is_ok() {
+        return Err(io::ErrorKind::AlreadyExists.into());
     }
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        // Once it has its name there is nothing here.
-        let _ = fs::remove_file(&self.written);
-    }
+    let unfinished = Unfinished::new(written);
+    let file = File::create_new(unfinished.path())?;
+    Ok((Box::new(file), Some((unfinished, name))))
 }

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use netsniff_console::unfinished::Unfinished;
 use netsniff_console::unlinked;
 
 use super::blocks::{Block, blocks_of};
@@ -21,7 +22,7 @@ pub struct Sidecar {
     identity: Identity,
     blocks: Vec<Block>,
     packets: u64,
-    written: PathBuf,
+    written: Unfinished,
 }
 
 /// An index that is whole.
@@ -49,7 +50,7 @@ impl Sidecar {
         let mut written = index_name(capture).into_os_string();
         written.push(format!(".{}", std::process::id()));
         let capture = capture.to_owned();
-        Ok(Self { capture, identity, blocks, packets, written: written.into() })
+        Ok(Self { capture, identity, blocks, packets, written: Unfinished::new(written.into()) })
     }
 
     /// What the capture is known by.
@@ -75,10 +76,10 @@ impl Sidecar {
         choices: u64,
     ) -> anyhow::Result<Writer<BufWriter<File>>> {
         let header = Header { capture: self.identity, together, choices };
-        let begun = unlinked::replace(&self.written).and_then(|file| {
+        let begun = unlinked::replace(self.written.path()).and_then(|file| {
             Writer::new(BufWriter::with_capacity(WRITE_SIZE, file), &header, &self.blocks)
         });
-        begun.with_context(|| format!("cannot write {}", self.written.display()))
+        begun.with_context(|| format!("cannot write {}", self.written.path().display()))
     }
 
     /// Gives the index its name, unless its capture was removed meanwhile.
@@ -88,33 +89,27 @@ impl Sidecar {
     /// Where the capture is not what it was, and where there is a link of that name.
     pub fn finish(self) -> anyhow::Result<Option<Written>> {
         let name = index_name(&self.capture);
-        if self.is_removed() {
+        if is_removed(&self.capture) {
             return Ok(None);
         }
         let is_same = Identity::of(&self.capture).is_ok_and(|now| now == self.identity);
         anyhow::ensure!(is_same, "{} changed meanwhile: index it again", self.capture.display());
+        let Self { capture, identity, written, .. } = self;
         let renamed = || -> io::Result<u64> {
             unlinked::refuse(&name)?;
-            fs::rename(&self.written, &name)?;
+            written.finish(&name)?;
             Ok(name.metadata()?.len())
         };
         let bytes = renamed().with_context(|| format!("cannot write {}", name.display()))?;
-        if self.is_removed() {
+        if is_removed(&capture) {
             // Whoever removed the capture did not see the index.
             let _ = fs::remove_file(&name);
             return Ok(None);
         }
-        Ok(Some(Written { name, bytes, capture_bytes: self.identity.size }))
-    }
-
-    fn is_removed(&self) -> bool {
-        matches!(self.capture.try_exists(), Ok(false))
+        Ok(Some(Written { name, bytes, capture_bytes: identity.size }))
     }
 }
 
-impl Drop for Sidecar {
-    fn drop(&mut self) {
-        // Once it has its name there is nothing here.
-        let _ = fs::remove_file(&self.written);
-    }
+fn is_removed(capture: &Path) -> bool {
+    matches!(capture.try_exists(), Ok(false))
 }
