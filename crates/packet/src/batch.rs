@@ -44,6 +44,18 @@ pub struct Batch {
     /// What the capture lost between them, in order: each with the number of packets of this batch
     /// that come before it.
     pub losses: Vec<(u32, Loss)>,
+    /// What the capture tells besides, in order, where its reader was asked to keep it: each with the number of packets
+    /// of this batch that come before it. A comment is on the packet that follows.
+    pub notes: Vec<(u32, Note)>,
+}
+
+/// What a capture tells besides packets and losses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// A comment on a packet.
+    Comment(String),
+    /// A whole block of pcapng, little-endian, that holds for what follows: names, secrets, or what others define.
+    Block(Box<[u8]>),
 }
 
 impl Batch {
@@ -57,11 +69,17 @@ impl Batch {
     pub fn clear_packets(&mut self) {
         self.packets.clear();
         self.losses.clear();
+        self.notes.clear();
     }
 
     /// Notes a loss behind the packets that are in the batch.
     pub fn push_loss(&mut self, loss: Loss) {
         self.losses.push((self.packets.len() as u32, loss));
+    }
+
+    /// Notes what is told behind the packets that are in the batch.
+    pub fn push_note(&mut self, note: Note) {
+        self.notes.push((self.packets.len() as u32, note));
     }
 
     /// Copies a packet to the end. Returns `false`, and changes nothing, where the buffer would

@@ -35,7 +35,7 @@ pub mod wire;
 
 pub use address::Address;
 pub use anonymize::Anonymizer;
-pub use batch::{Batch, PacketRecord};
+pub use batch::{Batch, Note, PacketRecord};
 pub use decode::Decoded;
 pub use filter::{Filter, FilterError};
 pub use link_type::LinkType;

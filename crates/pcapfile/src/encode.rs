@@ -66,8 +66,8 @@ impl PcapEncoder {
 pub struct PacketNotes<'a> {
     /// Packets that were lost since the last one of its interface (epb_dropcount).
     pub lost: Option<u64>,
-    /// A comment on it (opt_comment).
-    pub comment: Option<&'a str>,
+    /// Comments on it (opt_comment).
+    pub comments: &'a [&'a str],
 }
 
 /// What an interface counted until some time.
@@ -253,7 +253,7 @@ impl PacketNotes<'_> {
         if let Some(lost) = self.lost {
             option(4, &lost.to_le_bytes(), out);
         }
-        text(1, self.comment, out);
+        self.comments.iter().for_each(|comment| text(1, Some(comment), out));
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::io::Read;
 
-use netsniff_packet::{Batch, Loss, Progress, Source, Timestamp};
+use netsniff_packet::{Batch, Loss, Note, Progress, Source, Timestamp};
 
 use crate::error::Error;
 use crate::interface::Interface;
@@ -27,6 +27,8 @@ pub struct Merged<R: Read> {
     unread: Vec<usize>,
     /// What was lost behind the last packet of an input, until it is handed out.
     losses: Vec<Loss>,
+    /// What is told there besides.
+    notes: Vec<Note>,
     /// A failure that is to be told after the packets before it.
     failure: Option<MergeError>,
 }
@@ -49,6 +51,8 @@ struct Input<R: Read> {
     given: usize,
     /// Losses of the batch that were given out.
     given_losses: usize,
+    /// Notes of the batch that were given out.
+    given_notes: usize,
     ended: bool,
     /// The number of each of its interfaces.
     numbers: Vec<u32>,
@@ -72,6 +76,7 @@ impl<R: Read> Merged<R> {
             batch: Batch::default(),
             given: 0,
             given_losses: 0,
+            given_notes: 0,
             ended: false,
             numbers: Vec::new(),
         };
@@ -82,8 +87,14 @@ impl<R: Read> Merged<R> {
             next: BinaryHeap::new(),
             interfaces: Vec::new(),
             losses: Vec::new(),
+            notes: Vec::new(),
             failure: None,
         }
+    }
+
+    /// Puts into batches what files tell besides packets: [`Batch::notes`].
+    pub fn keep_notes(&mut self) {
+        self.inputs.iter_mut().for_each(|input| input.reader.keep_notes());
     }
 
     /// The files, in their order.
@@ -111,6 +122,7 @@ impl<R: Read> Merged<R> {
         input.batch.clear_packets();
         while input.batch.packets.is_empty() && !input.ended {
             self.losses.extend(input.batch.losses.drain(..).map(|(_, loss)| loss));
+            self.notes.extend(input.batch.notes.drain(..).map(|(_, note)| note));
             match input.reader.read_batch(&mut input.batch) {
                 Ok(progress) => input.ended = progress == Progress::End,
                 Err(source) => {
@@ -121,11 +133,12 @@ impl<R: Read> Merged<R> {
             }
         }
         number(&mut self.interfaces, index, input);
-        input.given_losses = 0;
+        (input.given_losses, input.given_notes) = (0, 0);
         if let Some(packet) = input.batch.packets.first() {
             self.next.push(Reverse((packet.timestamp, index)));
         } else {
             self.losses.extend(input.batch.losses.drain(..).map(|(_, loss)| loss));
+            self.notes.extend(input.batch.notes.drain(..).map(|(_, note)| note));
         }
     }
 
@@ -135,7 +148,7 @@ impl<R: Read> Merged<R> {
             let Some(mut top) = self.next.peek_mut() else { return };
             let Reverse((time, index)) = &mut *top;
             let Some(input) = self.inputs.get_mut(*index) else { return };
-            input.give_losses(batch);
+            input.give_told(batch);
             if let Some(record) = input.batch.packets.get(input.given) {
                 let mut packet = input.batch.packet(record);
                 let local = packet.interface as usize;
@@ -146,7 +159,7 @@ impl<R: Read> Merged<R> {
             if let Some(following) = input.batch.packets.get(input.given) {
                 *time = following.timestamp;
             } else {
-                input.give_losses(batch);
+                input.give_told(batch);
                 self.unread.push(*index);
                 PeekMut::pop(top);
                 return;
@@ -164,13 +177,19 @@ impl<R: Read> Merged<R> {
 }
 
 impl<R: Read> Input<R> {
-    /// Hands out what was lost before the next packet.
-    fn give_losses(&mut self, batch: &mut Batch) {
+    /// Hands out what was lost before the next packet, and what is told of it and before it.
+    fn give_told(&mut self, batch: &mut Batch) {
         while let Some(&(at, loss)) = self.batch.losses.get(self.given_losses)
             && at as usize <= self.given
         {
             self.given_losses += 1;
             batch.push_loss(loss);
+        }
+        while let Some((at, note)) = self.batch.notes.get(self.given_notes)
+            && *at as usize <= self.given
+        {
+            self.given_notes += 1;
+            batch.push_note(note.clone());
         }
     }
 }
@@ -203,6 +222,7 @@ impl<R: Read> Source for Merged<R> {
             if let Some(index) = self.unread.pop() {
                 self.refill(index);
                 self.losses.drain(..).for_each(|loss| batch.push_loss(loss));
+                self.notes.drain(..).for_each(|note| batch.push_note(note));
             } else if self.next.is_empty() {
                 return Ok(Progress::End);
             } else {

@@ -47,6 +47,7 @@ pub struct Reader<R: Read> {
     position: u64,
     packets: u64,
     damage: DamageLog,
+    keeps_notes: bool,
     state: State,
     /// What a decoder said when it could not go on.
     fault: Option<(Compression, String)>,
@@ -103,11 +104,17 @@ impl<R: Read> Reader<R> {
             position: 0,
             packets: 0,
             damage: DamageLog::default(),
+            keeps_notes: false,
             state: State::Reading,
             fault: None,
         };
         reader.skip_file_header()?;
         Ok(reader)
+    }
+
+    /// Puts into batches what the file tells besides packets: [`Batch::notes`].
+    pub const fn keep_notes(&mut self) {
+        self.keeps_notes = true;
     }
 
     /// The format of the file.
@@ -139,6 +146,15 @@ impl<R: Read> Reader<R> {
         match &self.scanner {
             Scanner::Classic(_) => &[],
             Scanner::Pcapng { blocks, .. } => &blocks.sections,
+        }
+    }
+
+    /// Sections (pcapng) that began so far: interfaces of each are numbered anew.
+    #[must_use]
+    pub fn section_count(&self) -> u64 {
+        match &self.scanner {
+            Scanner::Classic(_) => 0,
+            Scanner::Pcapng { blocks, .. } => blocks.section_count,
         }
     }
 
@@ -251,6 +267,7 @@ impl<R: Read> Reader<R> {
         let mut sink = Sink {
             packets: &mut batch.packets,
             losses: &mut batch.losses,
+            notes: self.keeps_notes.then_some(&mut batch.notes),
             damage: &mut self.damage,
             packets_before: self.packets,
             bytes_before: self.position,

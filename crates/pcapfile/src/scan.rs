@@ -1,6 +1,6 @@
 //! What the scanners of both formats share: where they put what they find, and what they answer.
 
-use netsniff_packet::{Loss, PacketRecord};
+use netsniff_packet::{Loss, Note, PacketRecord};
 
 use crate::error::{Damage, DamageKind, DamageLog};
 
@@ -10,6 +10,8 @@ pub(crate) struct Sink<'a> {
     pub(crate) packets: &'a mut Vec<PacketRecord>,
     /// What was lost between them, with the number of packets in this buffer before it.
     pub(crate) losses: &'a mut Vec<(u32, Loss)>,
+    /// What is told besides, likewise; `None` where nobody wants it.
+    pub(crate) notes: Option<&'a mut Vec<(u32, Note)>>,
     pub(crate) damage: &'a mut DamageLog,
     /// Packets that were found in earlier buffers.
     pub(crate) packets_before: u64,

@@ -109,7 +109,7 @@ impl<W: Write> PcapngWriter<W> {
         packet: &Packet<'_>,
         comment: &str,
     ) -> io::Result<()> {
-        self.write(packet, PacketNotes { comment: Some(comment), lost: None })
+        self.write(packet, PacketNotes { comments: &[comment], lost: None })
     }
 
     /// Writes a packet before which so many were lost since the last one of its interface
@@ -119,7 +119,7 @@ impl<W: Write> PcapngWriter<W> {
     ///
     /// Those of [`PcapngWriter::write_packet`].
     pub fn write_packet_after_loss(&mut self, packet: &Packet<'_>, lost: u64) -> io::Result<()> {
-        self.write(packet, PacketNotes { lost: Some(lost), comment: None })
+        self.write(packet, PacketNotes { lost: Some(lost), comments: &[] })
     }
 
     fn write(&mut self, packet: &Packet<'_>, notes: PacketNotes<'_>) -> io::Result<()> {

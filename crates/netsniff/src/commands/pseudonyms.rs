@@ -47,6 +47,11 @@ pub struct Pseudonyms {
 }
 
 impl PseudonymArgs {
+    /// Whether another run makes the same pseudonyms: by a key that is given, or by none.
+    pub(super) const fn are_known_again(&self) -> bool {
+        self.key.is_some() || matches!(self.method, Some(MethodName::Nullip))
+    }
+
     /// Reads or draws the key.
     ///
     /// # Errors

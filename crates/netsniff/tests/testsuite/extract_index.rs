@@ -77,6 +77,15 @@ fn by_indexes_the_same_is_extracted_and_less_is_read() {
     let many: Vec<&str> = uids.iter().step_by(9).map(String::as_str).collect();
     compare(&both, &output, &many.join(","), &[]);
     compare(&both, &output, &many.join(","), &["-f", "greater 200"]);
+    let rows = log::read(&folder.path("logs/conn.log")).unwrap();
+    for row in rows.iter().step_by(rows.len() / 3) {
+        let arguments = ["--community-id", row["community_id"].as_str()];
+        let (by_index, told, read) = extract(&both, &output, &arguments);
+        let whole = [&arguments[..], &["--no-index"]].concat();
+        let (whole, _, all) = extract(&both, &output, &whole);
+        assert!(by_index == whole && !told.contains("all of it is read"), "{row:?}: {told}");
+        assert!(read < all, "{read} of {all}");
+    }
     let size = |path: &Path| path.metadata().unwrap().len();
     assert!(size(&folder.path("office.pcapng.nsi")) * 100 < size(&paths[0]), "1 % and more");
 }

@@ -2,11 +2,12 @@
 //!
 //! Described in draft-ietf-opsawg-pcapng.
 
+mod beside;
 mod losses;
 mod options;
 mod resync;
 
-use netsniff_packet::{LinkType, PacketRecord, Timestamp};
+use netsniff_packet::{LinkType, Note, PacketRecord, Timestamp};
 
 use self::losses::Losses;
 use self::options::{Options, long, text};
@@ -69,6 +70,27 @@ struct Port {
     clock: Clock,
     snaplen: u32,
     losses: Losses,
+}
+
+/// Notes a block that tells no packets, where somebody wants it.
+#[cold]
+fn note_block<const BIG_ENDIAN: bool>(block_type: u32, block: &[u8], sink: &mut Sink<'_>) {
+    let packets = sink.packets.len() as u32;
+    if let Some(notes) = &mut sink.notes
+        && let Some(block) = beside::carried::<BIG_ENDIAN>(block_type, block)
+    {
+        notes.push((packets, Note::Block(block)));
+    }
+}
+
+/// Notes the comments on the packet that was found last, where somebody wants them.
+#[cold]
+fn note_comments<const BIG_ENDIAN: bool>(options: &[u8], sink: &mut Sink<'_>) {
+    let packet = (sink.packets.len() as u32).saturating_sub(1);
+    let Some(notes) = &mut sink.notes else { return };
+    for (_, value) in Options::<BIG_ENDIAN>::new(options).filter(|(code, _)| *code == 1) {
+        notes.push((packet, Note::Comment(String::from_utf8_lossy(value).into_owned())));
+    }
 }
 
 /// Where a block goes on.
@@ -140,7 +162,7 @@ impl Pcapng {
                 SIMPLE_PACKET => self.simple_packet::<BIG_ENDIAN>(block, at, sink),
                 INTERFACE_DESCRIPTION => self.interface::<BIG_ENDIAN>(block, at, sink),
                 INTERFACE_STATISTICS => self.statistics::<BIG_ENDIAN>(block, at, sink),
-                _ => {}
+                _ => note_block::<BIG_ENDIAN>(block_type, block, sink),
             }
             at += length_bytes;
         }
@@ -289,6 +311,7 @@ impl Pcapng {
             interface.count_packet::<BIG_ENDIAN>(options);
             interface.count_drops(drops);
         }
+        note_comments::<BIG_ENDIAN>(options, sink);
     }
 
     /// The obsolete packet block: 16 bits each for the interface and the packets lost before.
@@ -310,6 +333,7 @@ impl Pcapng {
             interface.count_drops(drops);
             interface.count_packet::<BIG_ENDIAN>(options_behind(body, captured).unwrap_or(&[]));
         }
+        note_comments::<BIG_ENDIAN>(options_behind(body, captured).unwrap_or(&[]), sink);
     }
 
     /// A packet of the section's first interface, without time and without captured length.

@@ -126,7 +126,7 @@ fn every_length_of_packet_is_padded_and_notes_are_read() {
         };
         let lost = (len % 3 == 0).then_some(len as u64);
         let before = out.len();
-        encoder.packet(&packet, PacketNotes { lost, comment: None }, &mut out).unwrap();
+        encoder.packet(&packet, PacketNotes { lost, comments: &[] }, &mut out).unwrap();
         let most = PcapngEncoder::PACKET_OVERHEAD + len;
         assert!((before..=before + most).contains(&out.len()), "{len}");
     }

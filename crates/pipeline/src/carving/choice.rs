@@ -1,12 +1,14 @@
 //! Which flows and which packets are wanted.
 
 use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 
 use netsniff_analysis::key::community_id::CommunityId;
 use netsniff_analysis::key::uid::Uid;
 use netsniff_analysis::record::Membership;
+use netsniff_packet::anonymize::AddressCache;
 use netsniff_packet::filter::Filter;
-use netsniff_packet::{Packet, Timestamp};
+use netsniff_packet::{Anonymizer, Packet, Timestamp};
 
 /// Flows that are wanted: those that every condition wants. Without a condition all are, and packets without a flow too.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +20,8 @@ pub struct FlowChoice {
     community_ids: Option<Vec<CommunityId>>,
     /// Flows that are open or were, of these Community IDs.
     in_communities: HashSet<u128>,
+    /// The pseudonyms by which Community IDs are made, if they are.
+    pseudonyms: Option<AddressCache>,
     /// The same as `named` and `chosen`, as bits: both where both are there.
     names: Option<HashSet<u128>>,
 }
@@ -40,6 +44,11 @@ impl FlowChoice {
         self.community_ids = Some(ids.into_iter().collect());
     }
 
+    /// Takes Community IDs as logs with these pseudonyms have them.
+    pub(super) fn anonymized(&mut self, anonymizer: Arc<Anonymizer>) {
+        self.pseudonyms = Some(AddressCache::new(anonymizer));
+    }
+
     fn join(&mut self) {
         let bits = |uids: &mut dyn Iterator<Item = &Uid>| uids.map(Uid::bits).collect();
         self.names = match (&self.named, &self.chosen) {
@@ -52,10 +61,19 @@ impl FlowChoice {
         };
     }
 
-    /// The names of all flows that are wanted, where they are known before the packets.
+    /// Whether it is told by names and Community IDs which flows are wanted, so that an index serves.
     #[must_use]
-    pub fn names(&self) -> Option<&HashSet<u128>> {
-        self.names.as_ref().filter(|_| self.community_ids.is_none())
+    pub const fn names_flows(&self) -> bool {
+        !self.is_everything()
+    }
+
+    /// Whether a flow is wanted that an index tells by its name and a hash of its Community ID
+    /// ([`super::index::format::community`]).
+    #[must_use]
+    pub fn wants_indexed(&self, name: u128, community: u64) -> bool {
+        let is = |id: &CommunityId| super::index::format::community(id) == community;
+        self.names.as_ref().is_none_or(|names| names.contains(&name))
+            && self.community_ids.as_ref().is_none_or(|ids| ids.iter().any(is))
     }
 
     /// The uids that were named and are not among these flows.
@@ -77,8 +95,14 @@ impl FlowChoice {
             return false;
         }
         let Some(ids) = &self.community_ids else { return true };
-        if member.begins && ids.contains(&CommunityId::of(member.key)) {
-            self.in_communities.insert(member.name);
+        if member.begins {
+            let key = match &mut self.pseudonyms {
+                None => *member.key,
+                Some(addresses) => member.key.mapped(|address| addresses.address(address)),
+            };
+            if ids.contains(&CommunityId::of(&key)) {
+                self.in_communities.insert(member.name);
+            }
         }
         self.in_communities.contains(&member.name)
     }

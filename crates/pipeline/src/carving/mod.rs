@@ -19,12 +19,14 @@ mod tests;
 mod watch;
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use netsniff_analysis::file::Bodies;
+use netsniff_analysis::key::FlowKey;
 use netsniff_analysis::key::uid::Uid;
 use netsniff_analysis::{Engine, Limits, Options};
-use netsniff_packet::{Batch, Loss, Packet, Stage, Timestamp};
+use netsniff_packet::{Batch, Loss, Note, Packet, Stage, Timestamp};
 
 use self::choice::{FlowChoice, PacketChoice};
 use self::held::{HeldPacket, HeldPackets};
@@ -33,18 +35,48 @@ use self::watch::{Doubt, Told, Watch};
 /// How long a SYN within a connection waits for its answer: longer than hosts repeat it at first.
 const SYN_PATIENCE: Duration = Duration::from_secs(5);
 
+/// A flow that a packet belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// The bits of its uid ([`Uid::new`]).
+    pub name: u128,
+    /// Its addresses and ports; `None` where an index tells the flow.
+    pub key: Option<FlowKey>,
+}
+
+/// A packet of chosen flows.
+#[derive(Clone, Copy, Debug)]
+pub struct Carved<'a> {
+    /// The packet.
+    pub packet: Packet<'a>,
+    /// The chosen flows that it belongs to, outer ones first.
+    pub flows: &'a [Flow],
+    /// Packets that the capture lost before it, behind the one before.
+    pub lost: u64,
+    /// The comments that the capture has on it.
+    pub comments: &'a [String],
+}
+
 /// Whoever takes the packets.
 pub trait TakeCarved {
     /// Whether it wants the bytes of packets, which else need not be kept while they wait.
     const WANTS_BYTES: bool = true;
 
-    /// A packet of the flows with these names ([`Uid::new`] makes their uids), before which the capture lost so many
-    /// behind the one before.
+    /// A packet of chosen flows.
     ///
     /// # Errors
     ///
     /// Whatever is to end the carving.
-    fn packet(&mut self, packet: &Packet<'_>, flows: &[u128], lost: u64) -> io::Result<()>;
+    fn packet(&mut self, carved: &Carved<'_>) -> io::Result<()>;
+
+    /// A block of pcapng that holds for what follows ([`Note::Block`]).
+    ///
+    /// # Errors
+    ///
+    /// Whatever is to end the carving.
+    fn block(&mut self, _block: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// What was carved.
@@ -87,7 +119,7 @@ impl Carver {
     /// Carves packets of `flows`; `most_held` bytes may wait for a decision. `seed` is as for [`Engine::new`].
     #[must_use]
     pub fn new(
-        flows: FlowChoice,
+        mut flows: FlowChoice,
         packets: PacketChoice,
         limits: Limits,
         options: Options,
@@ -96,6 +128,9 @@ impl Carver {
     ) -> Self {
         // As deep as by default, since what is said tells when some flows end. What is in bodies does not.
         let options = Options { bodies: Bodies::Head, ..options };
+        if let Some(anonymizer) = &options.anonymizer {
+            flows.anonymized(Arc::clone(anonymizer));
+        }
         Self {
             engine: Engine::new(limits, options, seed),
             watch: Watch::new(flows),
@@ -170,8 +205,8 @@ impl Carver {
             if before <= self.engine.ingress().ordinal() {
                 self.held.seen(before, None);
             }
-            for (ordinal, name) in told.members.iter().filter(|(it, _)| *it <= before) {
-                self.held.add(*ordinal, *name);
+            for (ordinal, flow) in told.members.iter().filter(|(it, _)| *it <= before) {
+                self.held.add(*ordinal, *flow);
             }
             told.joined.iter().for_each(|ordinal| self.held.join(*ordinal));
         }
@@ -188,10 +223,15 @@ impl Carver {
     ) -> io::Result<()> {
         let mut told = told.packets_from(self.statistics.read + 1);
         let mut losses = batch.losses.iter().peekable();
-        let mut flows = Vec::new();
+        let mut notes = batch.notes.iter().peekable();
+        let (mut flows, mut comments) = (Vec::new(), Vec::new());
         for (at, packet) in batch.iter().enumerate() {
             while let Some((_, loss)) = losses.next_if(|(place, _)| *place as usize <= at) {
                 self.lose(loss, interfaces);
+            }
+            comments.clear();
+            while let Some((_, note)) = notes.next_if(|(place, _)| *place as usize <= at) {
+                self.note(note, &mut comments, taker)?;
             }
             self.statistics.read += 1;
             let ordinal = self.statistics.read;
@@ -203,14 +243,34 @@ impl Carver {
             }
             if doubt.is_none() && self.held.is_empty() {
                 let lost = core::mem::take(&mut self.lost);
-                self.take(&packet, &flows, lost, taker)?;
+                self.take(Carved { packet, flows: &flows, lost, comments: &comments }, taker)?;
             } else {
                 let data = if T::WANTS_BYTES { packet.data } else { &[] };
                 let packet = Packet { data, ..packet };
-                self.keep(HeldPacket::new(ordinal, &packet, flows.clone()), doubt);
+                let comments = core::mem::take(&mut comments);
+                self.keep(HeldPacket::new(ordinal, &packet, flows.clone(), comments), doubt);
             }
         }
         losses.for_each(|(_, loss)| self.lose(loss, interfaces));
+        comments.clear();
+        notes.try_for_each(|(_, note)| self.note(note, &mut comments, taker))
+    }
+
+    /// Gathers a comment; hands a block over, or lets it wait behind what waits.
+    fn note<T: TakeCarved>(
+        &mut self,
+        note: &Note,
+        comments: &mut Vec<String>,
+        taker: &mut T,
+    ) -> io::Result<()> {
+        match note {
+            Note::Comment(text) if T::WANTS_BYTES => comments.push(text.clone()),
+            Note::Block(block) if T::WANTS_BYTES && !self.held.is_empty() => {
+                self.held.push(HeldPacket::of_block(self.statistics.read, block));
+            }
+            Note::Block(block) => taker.block(block)?,
+            Note::Comment(_) => {}
+        }
         Ok(())
     }
 
@@ -251,23 +311,20 @@ impl Carver {
 
     /// Takes or drops a packet that waited.
     fn decide<T: TakeCarved>(&mut self, packet: &HeldPacket, taker: &mut T) -> io::Result<()> {
+        if let Some(block) = packet.block() {
+            return taker.block(block);
+        }
         if packet.flows.is_empty() && !self.watch.choice.is_everything() {
             self.carried = self.carried.saturating_add(packet.lost);
             return Ok(());
         }
-        self.take(&packet.packet(), &packet.flows, packet.lost, taker)
+        self.take(packet.carved(), taker)
     }
 
-    /// Hands a packet over, before which so many were `lost` behind the last one that waited or was taken.
-    fn take<T: TakeCarved>(
-        &mut self,
-        packet: &Packet<'_>,
-        flows: &[u128],
-        lost: u64,
-        taker: &mut T,
-    ) -> io::Result<()> {
-        let lost = lost.saturating_add(core::mem::take(&mut self.carried));
+    /// Hands a packet over.
+    fn take<T: TakeCarved>(&mut self, carved: Carved<'_>, taker: &mut T) -> io::Result<()> {
+        let lost = carved.lost.saturating_add(core::mem::take(&mut self.carried));
         self.statistics.packets += 1;
-        taker.packet(packet, flows, lost)
+        taker.packet(&Carved { lost, ..carved })
     }
 }

@@ -10,7 +10,7 @@ use netsniff_packet::{Batch, LinkType, Loss, Packet, Stage, Timestamp};
 use netsniff_traffic::frame::{Host, tcp_frame, udp_frame};
 
 use super::choice::{FlowChoice, PacketChoice};
-use super::{Carver, CarvingStatistics, TakeCarved};
+use super::{Carved, Carver, CarvingStatistics, TakeCarved};
 
 const START: i64 = 1_700_000_000_000_000_000;
 const SYN: u16 = 2;
@@ -22,9 +22,10 @@ const AMPLE: usize = 1 << 20;
 struct Taken(Vec<(usize, Vec<u128>, u64)>);
 
 impl TakeCarved for Taken {
-    fn packet(&mut self, packet: &Packet<'_>, flows: &[u128], lost: u64) -> io::Result<()> {
-        let at = (packet.timestamp.nanos() - START) / 1_000_000;
-        self.0.push((at as usize, flows.to_vec(), lost));
+    fn packet(&mut self, carved: &Carved<'_>) -> io::Result<()> {
+        let at = (carved.packet.timestamp.nanos() - START) / 1_000_000;
+        let flows = carved.flows.iter().map(|flow| flow.name).collect();
+        self.0.push((at as usize, flows, carved.lost));
         Ok(())
     }
 }

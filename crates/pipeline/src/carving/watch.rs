@@ -6,6 +6,7 @@ use netsniff_analysis::key::FlowKey;
 use netsniff_analysis::record::{Membership, Observer, Record, SortKey, Undecided};
 use netsniff_packet::Timestamp;
 
+use super::Flow;
 use super::choice::FlowChoice;
 
 /// Notes which packets belong to wanted flows.
@@ -30,7 +31,7 @@ impl Watch {
 #[derive(Debug, Default)]
 pub(super) struct Told {
     /// Packets and the wanted flows that they belong to, outer ones first.
-    pub(super) members: Vec<(u64, u128)>,
+    pub(super) members: Vec<(u64, Flow)>,
     /// Fragments whose datagrams became whole, whoever wants them.
     pub(super) joined: Vec<u64>,
     /// Packets that may belong elsewhere, or to a flow that is not known yet.
@@ -88,21 +89,21 @@ impl Told {
 /// What was told, packet by packet.
 #[derive(Debug)]
 pub(super) struct TellPackets<'a> {
-    members: &'a [(u64, u128)],
+    members: &'a [(u64, Flow)],
     doubts: &'a [(u64, Doubt)],
     joined: BTreeSet<u64>,
 }
 
 impl TellPackets<'_> {
     /// Puts the wanted flows of the packet with the next number into `flows`. Returns the doubt that is left.
-    pub(super) fn of(&mut self, ordinal: u64, flows: &mut Vec<u128>) -> Option<Doubt> {
+    pub(super) fn of(&mut self, ordinal: u64, flows: &mut Vec<Flow>) -> Option<Doubt> {
         flows.clear();
-        while let Some(((of, name), rest)) = self.members.split_first()
+        while let Some(((of, flow), rest)) = self.members.split_first()
             && *of <= ordinal
         {
             self.members = rest;
-            if !flows.contains(name) {
-                flows.push(*name);
+            if !flows.contains(flow) {
+                flows.push(*flow);
             }
         }
         let mut doubt = None;
@@ -135,10 +136,11 @@ impl Observer for Watch {
         if member.begins && self.choice.names_one(member.name) {
             self.found.insert(member.name);
         }
+        let flow = Flow { name: member.name, key: Some(*member.key) };
         if member.fragments.is_empty() {
-            self.told.members.push((member.ordinal, member.name));
+            self.told.members.push((member.ordinal, flow));
         } else {
-            self.told.members.extend(member.fragments.iter().map(|it| (*it, member.name)));
+            self.told.members.extend(member.fragments.iter().map(|it| (*it, flow)));
         }
     }
 

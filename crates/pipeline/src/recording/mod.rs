@@ -311,7 +311,7 @@ impl Recorder {
         }
         let Some(ledger) = self.ledgers.get(packet.interface as usize) else { return false };
         let lost = ledger.pending();
-        let notes = PacketNotes { lost, comment: None };
+        let notes = PacketNotes { lost, comments: &[] };
         let before = self.chunk.bytes.len();
         if self.encoding.packet(packet, notes, &mut self.chunk.bytes).is_err() {
             return false;

@@ -17,6 +17,7 @@ use netsniff_pipeline::carving::choice::{FlowChoice, PacketChoice};
 use netsniff_pipeline::recording::naming::{CaptureFormat, files_of};
 
 use crate::commands::filters::filters;
+use crate::commands::pseudonyms::PseudonymArgs;
 use crate::commands::timeouts::{self, Timeouts};
 
 /// The log whose rows are connections.
@@ -78,6 +79,12 @@ pub struct ExtractArgs {
     /// Silences after which flows end, as for netsniff analyze
     #[arg(long, value_name = "NAME=TIME,…", value_parser = timeouts::parse)]
     timeout: Option<Timeouts>,
+    /// Uids, fuids and Community IDs are those of logs that netsniff analyze -a wrote by the same -k, -m and --keep. The
+    /// packets are written as they are, and --where and -f see true addresses
+    #[arg(short, long = "anonymized", group = "pseudonymized")]
+    anonymized: bool,
+    #[command(flatten)]
+    pseudonyms: PseudonymArgs,
     /// Read all of the captures, also where indexes (netsniff index) tell where the packets are
     #[arg(long)]
     no_index: bool,
@@ -172,9 +179,23 @@ impl ExtractArgs {
         Ok(PacketChoice { from: self.from, to: self.to, filters })
     }
 
-    pub(super) fn options(&self) -> Options {
+    /// The options of the analysis that names connections.
+    ///
+    /// # Errors
+    ///
+    /// Where pseudonyms are wanted that nobody can make again, and where their key cannot be read.
+    pub(super) fn options(&self) -> anyhow::Result<Options> {
         let tunnel_ports = Arc::new(self.tunnel_ports.clone().unwrap_or_default());
-        Options { tunnel_ports, ..Options::default() }
+        if !self.anonymized {
+            return Ok(Options { tunnel_ports, ..Options::default() });
+        }
+        if !self.pseudonyms.are_known_again() {
+            let said = "-a needs the key of the logs: add -k KEYFILE, as netsniff analyze -a had it. Without -k that drew a key, \
+                        which nobody knows: such logs name no packets";
+            return Err(UsageError(said.to_owned()).into());
+        }
+        let anonymizer = Some(Arc::new(self.pseudonyms.pseudonyms()?.anonymizer));
+        Ok(Options { tunnel_ports, anonymizer, ..Options::default() })
     }
 
     pub(super) fn limits(&self) -> Limits {

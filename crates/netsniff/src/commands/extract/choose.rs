@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use netsniff_analysis::record::{FieldInfo, Value, Visitor};
-use netsniff_analysis::{Engine, Observer, Record, SortKey, Uid};
+use netsniff_analysis::{Engine, Observer, Options, Record, SortKey, Uid};
 use netsniff_console::UsageError;
 use netsniff_console::progress::ProgressLine;
 use netsniff_output::condition::Condition;
@@ -28,11 +28,12 @@ pub(super) struct Chosen {
 /// asked for, where either is asked.
 pub(super) fn choose(
     args: &ExtractArgs,
+    options: Options,
     condition: Option<Condition>,
     inputs: &mut Inputs,
     seed: u64,
 ) -> Result<Chosen, UsageError> {
-    let mut engine = Engine::new(args.limits(), args.options(), seed);
+    let mut engine = Engine::new(args.limits(), options, seed);
     let fuids = args.fuids();
     let mut chooser = Chooser { condition, fuids, ..Chooser::default() };
     let mut progress = ProgressLine::new(inputs.size(), args.quiet());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, ErrorKind, Read as _};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -11,9 +11,10 @@ use netsniff_console::paths::is_stdin;
 use netsniff_packet::{Batch, Progress, Source as _};
 use netsniff_pipeline::carving::CarvingStatistics;
 use netsniff_pipeline::carving::choice::{FlowChoice, PacketChoice};
-use netsniff_pipeline::carving::index::excerpt::excerpt;
-use netsniff_pipeline::carving::index::format::{Index, Together, choices};
+use netsniff_pipeline::carving::index::excerpt::Chooser;
+use netsniff_pipeline::carving::index::format::{Together, choices};
 use netsniff_pipeline::carving::index::pick::{Picked, Picker};
+use netsniff_pipeline::carving::index::read::Index;
 use netsniff_pipeline::carving::index::{Identity, index_name};
 
 use super::READ_SIZE;
@@ -51,11 +52,17 @@ pub(super) struct Indexed {
 /// Why they do not serve, in a sentence without a full stop.
 pub(super) fn open(
     args: &ExtractArgs,
+    options: &Options,
     flows: &FlowChoice,
     paths: &[PathBuf],
 ) -> Result<Indexed, String> {
-    let names = flows.names().ok_or("indexes serve conditions that name connections by uid")?;
-    let wanted_choices = naming_choices(&args.limits(), &args.options());
+    if !flows.names_flows() {
+        return Err("indexes serve conditions on connections".to_owned());
+    }
+    if options.anonymizer.is_some() {
+        return Err("indexes have the uids of true addresses".to_owned());
+    }
+    let wanted_choices = naming_choices(&args.limits(), options);
     let identities = paths.iter().map(|path| Identity::of(path));
     let identities =
         identities.collect::<io::Result<Vec<_>>>().map_err(|error| error.to_string())?;
@@ -63,9 +70,8 @@ pub(super) fn open(
     let mut recording = None;
     let (mut parts, mut files, mut packets) = (Vec::new(), Vec::new(), 0);
     for path in paths {
-        let (part, picked, of_all) =
-            open_one(path, wanted_choices, |name| names.contains(&name))
-                .map_err(|why| format!("{}: {why}", index_name(path).display()))?;
+        let (part, picked, of_all) = open_one(path, wanted_choices, flows)
+            .map_err(|why| format!("{}: {why}", index_name(path).display()))?;
         // Files of one recording have the names of the whole of it, so that any of them may be left out.
         let is_of_recording =
             matches!(of_all, Together::Recording(_)) && *recording.get_or_insert(of_all) == of_all;
@@ -83,21 +89,19 @@ pub(super) fn open(
     let refused = |refused: crate::commands::inputs::Refused| {
         format!("{}: {}", refused.path.display(), refused.said)
     };
-    Ok(Indexed { inputs: Inputs::out_of(parts, READ_SIZE).map_err(refused)?, files })
+    let mut inputs = Inputs::out_of(parts, READ_SIZE).map_err(refused)?;
+    inputs.merged.keep_notes();
+    Ok(Indexed { inputs, files })
 }
 
 /// A capture with what is wanted of it, and those that it was indexed with.
 fn open_one(
     path: &Path,
     wanted_choices: u64,
-    wanted: impl Fn(u128) -> bool,
+    flows: &FlowChoice,
 ) -> Result<(Input, Picked, Together), String> {
     let now = Identity::of(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let bytes = read(&index_name(path), now.size).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => "there is no such index".to_owned(),
-        _ => format!("cannot read: {error}"),
-    })?;
-    let index = Index::parse(&bytes)?;
+    let mut index = index_of(path, now.size)?;
     if index.header.capture != now {
         return Err("the capture was changed since".to_owned());
     }
@@ -105,18 +109,28 @@ fn open_one(
         let said = "it was made with another --timeout or --tunnel-ports, or by another version";
         return Err(said.to_owned());
     }
-    let wanted = index.packets_of(wanted, MOST_PACKETS)?;
+    let wanted =
+        index.packets_of(|name, community| flows.wants_indexed(name, community), MOST_PACKETS)?;
     let numbers: Vec<u64> = wanted.iter().map(|(number, _)| *number).collect();
+    let mut chooser = Chooser::new(&numbers);
+    index.blocks(|block| chooser.block(block))?;
     let file = File::open(path).map_err(|error| format!("cannot open the capture: {error}"))?;
-    let (excerpt, read) = excerpt(file, now.size, &index.blocks, &numbers);
+    let (excerpt, read) = chooser.finish(file, now.size);
     Ok((Box::new(excerpt), Picked::new(read, wanted), index.header.together))
 }
 
-/// Reads an index, as far as that of a capture of `size` bytes can be long.
-fn read(index: &Path, size: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(index)?.take(size.saturating_add(SMALLEST)).read_to_end(&mut bytes)?;
-    Ok(bytes)
+/// Opens the index of a capture of `size` bytes, which cannot be much longer.
+fn index_of(capture: &Path, size: u64) -> Result<Index<File>, String> {
+    let opened =
+        File::open(index_name(capture)).and_then(|file| Ok((file.metadata()?.len(), file)));
+    let (len, file) = opened.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => "there is no such index".to_owned(),
+        _ => format!("cannot read: {error}"),
+    })?;
+    if len > size.saturating_add(SMALLEST) {
+        return Err("it is longer than its capture".to_owned());
+    }
+    Index::open(file, len)
 }
 
 impl Indexed {

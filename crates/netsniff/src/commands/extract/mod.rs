@@ -40,18 +40,20 @@ pub fn run(args: &ExtractArgs) -> anyhow::Result<u8> {
     let paths = args.inputs()?;
     let packets = args.packets()?;
     let mut flows = args.flows();
+    let options = args.options()?;
     let seed = RandomState::new().build_hasher().finish();
     let condition = args.condition()?;
     interrupted::remove_unfinished()?;
     let mut missing_files = Vec::new();
     if args.reads_twice() {
         let Some(mut inputs) = open(&paths) else { return Ok(FAILED) };
-        let Chosen { uids, missing_files: missing } = choose(args, condition, &mut inputs, seed)?;
+        let Chosen { uids, missing_files: missing } =
+            choose(args, options.clone(), condition, &mut inputs, seed)?;
         flows.chosen(uids);
         missing_files = missing;
     }
     if args.uses_indexes() && indexed::is_there(&paths) {
-        match indexed::open(args, &flows, &paths) {
+        match indexed::open(args, &options, &flows, &paths) {
             Ok(indexed) => {
                 let (statistics, found) = match indexed.carve(args, packets) {
                     Err(error) if is_stdin(args.output()) && is_closed_pipe(&error) => {
@@ -66,7 +68,8 @@ pub fn run(args: &ExtractArgs) -> anyhow::Result<u8> {
         }
     }
     let Some(mut inputs) = open(&paths) else { return Ok(FAILED) };
-    let carver = Carver::new(flows, packets, args.limits(), args.options(), seed, args.hold());
+    inputs.merged.keep_notes();
+    let carver = Carver::new(flows, packets, args.limits(), options, seed, args.hold());
     let written = carve(args, carver, &mut inputs);
     let (statistics, missing) = match written {
         // Whoever reads has enough.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use netsniff_analysis::Uid;
 use netsniff_packet::Packet;
 use netsniff_pcapfile::{Interface, PacketNotes, Section};
-use netsniff_pipeline::carving::TakeCarved;
+use netsniff_pipeline::carving::{Carved, TakeCarved};
 use netsniff_pipeline::recording::naming::{CaptureFormat, packing_of_name};
 
 use crate::commands::inputs::Inputs;
@@ -104,18 +104,23 @@ impl Written {
 }
 
 impl TakeCarved for Written {
-    fn packet(&mut self, packet: &Packet<'_>, flows: &[u128], lost: u64) -> io::Result<()> {
-        let mut comment = core::mem::take(&mut self.comment);
-        comment.clear();
-        for name in flows {
-            let space = if comment.is_empty() { "" } else { " " };
+    fn packet(&mut self, carved: &Carved<'_>) -> io::Result<()> {
+        let mut told = core::mem::take(&mut self.comment);
+        told.clear();
+        for flow in carved.flows {
+            let space = if told.is_empty() { "" } else { " " };
             // Text takes whatever is written.
-            let _ = write!(comment, "{space}uid={}", Uid::new(*name));
+            let _ = write!(told, "{space}uid={}", Uid::new(flow.name));
         }
-        let told = Some(comment.as_str()).filter(|text| !text.is_empty());
-        let notes = PacketNotes { lost: (lost > 0).then_some(lost), comment: told };
+        let own = carved.comments.iter().map(String::as_str);
+        // What was extracted before may have the same.
+        let mut comments: Vec<_> = own.filter(|comment| *comment != told).collect();
+        comments.extend(Some(told.as_str()).filter(|text| !text.is_empty()));
+        let lost = (carved.lost > 0).then_some(carved.lost);
+        let notes = PacketNotes { lost, comments: &comments };
         let is_pcap = self.format == CaptureFormat::Pcap;
-        let written = self.ready(packet)?.packet(packet, notes).map_err(|error| {
+        let output = self.ready(&carved.packet)?;
+        let written = output.packet(&carved.packet, notes).map_err(|error| {
             let remedy = if is_pcap { "; write pcapng, which can" } else { "" };
             if error.kind() == io::ErrorKind::InvalidInput {
                 io::Error::other(format!("{error}{remedy}"))
@@ -123,7 +128,17 @@ impl TakeCarved for Written {
                 error
             }
         });
-        self.comment = comment;
+        self.comment = told;
         written
+    }
+
+    fn block(&mut self, block: &[u8]) -> io::Result<()> {
+        if self.format == CaptureFormat::Pcap {
+            return Ok(());
+        }
+        if self.output.is_none() {
+            self.output = Some(self.begin(None)?);
+        }
+        self.output.as_mut().map_or(Ok(()), |output| output.block(block))
     }
 }

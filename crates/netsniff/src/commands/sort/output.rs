@@ -69,6 +69,16 @@ impl Output {
         if self.blocks.len() >= WRITE_SIZE { self.write() } else { Ok(()) }
     }
 
+    /// Adds a whole block of pcapng.
+    ///
+    /// # Errors
+    ///
+    /// Those of the output.
+    pub(crate) fn block(&mut self, block: &[u8]) -> io::Result<()> {
+        self.blocks.extend(block);
+        if self.blocks.len() >= WRITE_SIZE { self.write() } else { Ok(()) }
+    }
+
     fn write(&mut self) -> io::Result<()> {
         self.packer.write_all(&self.blocks)?;
         self.blocks.clear();

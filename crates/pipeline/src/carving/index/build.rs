@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use netsniff_packet::Packet;
+use netsniff_analysis::key::community_id::CommunityId;
 
-use super::format::{Postings, Writer};
-use crate::carving::TakeCarved;
+use super::format::{Postings, Writer, community};
+use crate::carving::{Carved, Flow, TakeCarved};
 
 /// Bytes of numbers that are gathered before they are written.
 pub(super) const MOST_BYTES: usize = 256 << 20;
 /// What a connection takes beside its numbers.
-const COST: usize = 120;
+const COST: usize = 128;
 
 /// Gathers the numbers of the packets of each connection, for the captures that are analysed together.
 #[derive(Debug)]
@@ -27,7 +27,15 @@ pub struct Builder<W: Write> {
 pub(super) struct Gathered<W: Write> {
     writer: Writer<W>,
     packets: u64,
-    flows: BTreeMap<u128, Postings>,
+    flows: BTreeMap<u128, Connection>,
+}
+
+/// What is gathered of a connection.
+#[derive(Debug)]
+struct Connection {
+    /// A hash of its Community ID.
+    community: u64,
+    postings: Postings,
 }
 
 impl<W: Write> Gathered<W> {
@@ -42,13 +50,14 @@ impl<W: Write> Gathered<W> {
     }
 
     /// Takes the flows of the next packet. Returns the bytes of memory that it took.
-    pub(super) fn packet(&mut self, flows: &[u128]) -> usize {
+    pub(super) fn packet(&mut self, flows: &[Flow]) -> usize {
         self.packets += 1;
         let mut bytes = 0;
-        for name in flows {
-            let postings = self.flows.entry(*name).or_insert_with(|| {
+        for flow in flows {
+            let Connection { postings, .. } = self.flows.entry(flow.name).or_insert_with(|| {
                 bytes += COST;
-                Postings::default()
+                let id = flow.key.map(|key| community(&CommunityId::of(&key)));
+                Connection { community: id.unwrap_or_default(), postings: Postings::default() }
             });
             let before = postings.len();
             postings.push(self.packets);
@@ -59,8 +68,8 @@ impl<W: Write> Gathered<W> {
 
     /// Writes what was gathered, so that its memory is free.
     pub(super) fn flush(&mut self) -> io::Result<()> {
-        for (name, postings) in core::mem::take(&mut self.flows) {
-            self.writer.flow(name, &postings)?;
+        for (name, Connection { community, postings }) in core::mem::take(&mut self.flows) {
+            self.writer.flow(name, community, &postings)?;
         }
         Ok(())
     }
@@ -109,12 +118,12 @@ impl<W: Write> Builder<W> {
 impl<W: Write> TakeCarved for Builder<W> {
     const WANTS_BYTES: bool = false;
 
-    fn packet(&mut self, packet: &Packet<'_>, flows: &[u128], _lost: u64) -> io::Result<()> {
-        let file = self.interfaces.get(packet.interface as usize).copied();
+    fn packet(&mut self, carved: &Carved<'_>) -> io::Result<()> {
+        let file = self.interfaces.get(carved.packet.interface as usize).copied();
         let Some(file) = file.and_then(|at| self.files.get_mut(at)) else {
             return Err(io::Error::other("a packet of an interface that no file described"));
         };
-        self.bytes += file.packet(flows);
+        self.bytes += file.packet(carved.flows);
         if self.bytes > MOST_BYTES { self.flush() } else { Ok(()) }
     }
 }

@@ -39,30 +39,77 @@ impl Iterator for Numbers {
     }
 }
 
-/// The blocks of a file of `size` bytes that tell more than packets or have one of `wanted`, sorted numbers: as an
-/// excerpt, and as the numbers of its packets.
-pub fn excerpt<R: Read + Seek>(
-    file: R,
-    size: u64,
-    blocks: &[Block],
-    wanted: &[u64],
-) -> (Excerpt<R>, Numbers) {
-    let mut wanted = wanted.iter().copied().peekable();
-    let header = blocks.first().map_or(size, |block| block.at);
-    let (mut pieces, mut numbers) = (vec![(0, header)], Vec::new());
-    for (place, block) in blocks.iter().enumerate() {
-        let next = blocks.get(place + 1);
-        let last = next.map_or(u64::MAX, |next| next.packets);
-        let has_one = wanted.next_if(|number| *number <= last).is_some();
-        while wanted.next_if(|number| *number <= last).is_some() {}
-        if has_one || block.tells {
-            pieces.push((block.at, next.map_or(size, |next| next.at)));
-            numbers.push((block.packets.saturating_add(1), last.saturating_sub(block.packets)));
+/// The most pieces of an excerpt: each takes a seek, so that reading everything is sooner done.
+const MOST_PIECES: usize = 4_000_000;
+
+/// Chooses blocks, one after the other: those that tell more than packets or have a wanted one. What lies side by side
+/// becomes one piece, so that memory follows what is chosen.
+#[derive(Debug)]
+pub struct Chooser<'a> {
+    /// Sorted numbers of packets.
+    wanted: core::iter::Peekable<core::slice::Iter<'a, u64>>,
+    /// The block that is told next to last, since the last one tells where it ends.
+    block: Option<Block>,
+    pieces: Vec<(u64, u64)>,
+    numbers: Vec<(u64, u64)>,
+}
+
+impl<'a> Chooser<'a> {
+    /// For these packets, whose numbers are sorted.
+    #[must_use]
+    pub fn new(wanted: &'a [u64]) -> Self {
+        let (pieces, numbers) = (Vec::new(), Vec::new());
+        Self { wanted: wanted.iter().peekable(), block: None, pieces, numbers }
+    }
+
+    /// Takes the block that comes next.
+    ///
+    /// # Errors
+    ///
+    /// Where there are too many pieces.
+    pub fn block(&mut self, block: Block) -> Result<(), String> {
+        match self.block.replace(block) {
+            // What is before the first block is always read.
+            None => self.pieces.push((0, block.at)),
+            Some(before) => self.choose(before, block.at, block.packets),
+        }
+        if self.pieces.len() > MOST_PIECES {
+            return Err("wanted packets lie in too many places".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Chooses a block, or not, that ends here, before the packet behind that of this number.
+    fn choose(&mut self, block: Block, end: u64, last: u64) {
+        let has_one = self.wanted.next_if(|number| **number <= last).is_some();
+        while self.wanted.next_if(|number| **number <= last).is_some() {}
+        if !has_one && !block.tells {
+            return;
+        }
+        let packets = last.saturating_sub(block.packets);
+        match (self.pieces.last_mut(), self.numbers.last_mut()) {
+            (Some(piece), Some(numbers)) if piece.1 == block.at && piece.0 < block.at => {
+                piece.1 = end;
+                numbers.1 = numbers.1.saturating_add(packets);
+            }
+            _ => {
+                self.pieces.push((block.at, end));
+                self.numbers.push((block.packets.saturating_add(1), packets));
+            }
         }
     }
-    pieces.reverse();
-    numbers.reverse();
-    (Excerpt { file, pieces, left: 0 }, Numbers { pieces: numbers })
+
+    /// The chosen blocks of a file of `size` bytes, as an excerpt, and the numbers of their packets.
+    pub fn finish<R: Read + Seek>(mut self, file: R, size: u64) -> (Excerpt<R>, Numbers) {
+        match self.block.take() {
+            None => self.pieces.push((0, size)),
+            Some(last) => self.choose(last, size, u64::MAX),
+        }
+        let Self { mut pieces, mut numbers, .. } = self;
+        pieces.reverse();
+        numbers.reverse();
+        (Excerpt { file, pieces, left: 0 }, Numbers { pieces: numbers })
+    }
 }
 
 impl<R: Read + Seek> Read for Excerpt<R> {
@@ -90,12 +137,31 @@ mod tests {
         Block { at, packets, tells }
     }
 
+    fn excerpt(
+        file: Vec<u8>,
+        blocks: &[Block],
+        wanted: &[u64],
+    ) -> (Excerpt<Cursor<Vec<u8>>>, Numbers) {
+        let mut chooser = Chooser::new(wanted);
+        blocks.iter().for_each(|block| chooser.block(*block).unwrap());
+        chooser.finish(Cursor::new(file), 60)
+    }
+
+    /// Blocks side by side are one piece.
+    #[test]
+    fn pieces_are_as_few_as_can_be() {
+        let blocks: Vec<_> = (0..9).map(|it| block(10 + it * 5, it, it != 4)).collect();
+        let (excerpt, numbers) = excerpt(vec![0; 60], &blocks, &[]);
+        assert_eq!(excerpt.pieces, [(35, 60), (10, 30), (0, 10)]);
+        assert_eq!(numbers.pieces, [(6, u64::MAX - 5), (1, 4)]);
+    }
+
     /// A file of 60 bytes, each of which is its offset, in blocks of 10 bytes with 2 packets behind a header of 10.
     fn read(wanted: &[u64], telling: &[usize]) -> (Vec<u8>, Vec<u64>) {
         let file: Vec<u8> = (0..60).collect();
         let blocks = (0..5).map(|it| block(10 + it * 10, it * 2, telling.contains(&(it as usize))));
         let blocks: Vec<_> = blocks.collect();
-        let (mut excerpt, numbers) = excerpt(Cursor::new(file), 60, &blocks, wanted);
+        let (mut excerpt, numbers) = excerpt(file, &blocks, wanted);
         let mut bytes = Vec::new();
         excerpt.read_to_end(&mut bytes).unwrap();
         (bytes, numbers.take(10).collect())
@@ -124,7 +190,7 @@ mod tests {
             vec![block(70, 5, true), block(10, 1, true), block(10, u64::MAX, true)],
         ] {
             let file: Vec<u8> = (0..60).collect();
-            let (mut excerpt, numbers) = excerpt(Cursor::new(file), 60, &blocks, &[0, 1, 99]);
+            let (mut excerpt, numbers) = excerpt(file, &blocks, &[0, 1, 99]);
             let mut bytes = Vec::new();
             excerpt.read_to_end(&mut bytes).unwrap();
             assert!(bytes.len() <= 120 && numbers.take(100).count() <= 100);

@@ -10,6 +10,7 @@
 //! | [`sidecar`] | the file beside a capture, until it is whole |
 //! | [`series`] | indexes of captures that come one after the other, as a recording makes them |
 //! | [`mod@format`] | the bytes of the file |
+//! | [`read`] | reading it, in little memory |
 //! | [`excerpt`] | a capture of which only some blocks are read |
 //! | [`pick`] | wanted packets out of excerpts |
 
@@ -18,6 +19,7 @@ pub mod build;
 pub mod excerpt;
 pub mod format;
 pub mod pick;
+pub mod read;
 pub mod series;
 pub mod sidecar;
 

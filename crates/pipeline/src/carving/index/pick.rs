@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use netsniff_packet::Batch;
+use netsniff_packet::{Batch, Note};
 
 use super::excerpt::Numbers;
 use crate::carving::choice::PacketChoice;
-use crate::carving::{CarvingStatistics, TakeCarved, lost_before};
+use crate::carving::{Carved, CarvingStatistics, Flow, TakeCarved, lost_before};
 
 /// What is picked out of one capture.
 #[derive(Debug)]
@@ -39,11 +39,11 @@ impl Picked {
     }
 
     /// Puts the wanted flows of the next packet into `flows`; `None` where there should be none.
-    fn next(&mut self, flows: &mut Vec<u128>) -> Option<()> {
+    fn next(&mut self, flows: &mut Vec<Flow>) -> Option<()> {
         let number = self.numbers.next()?;
         flows.clear();
         while let Some((_, flow)) = self.wanted.get(self.at).filter(|(it, _)| *it <= number) {
-            flows.push(*flow);
+            flows.push(Flow { name: *flow, key: None });
             self.at += 1;
         }
         Some(())
@@ -56,7 +56,8 @@ pub struct Picker {
     files: Vec<Picked>,
     packets: PacketChoice,
     lost: u64,
-    flows: Vec<u128>,
+    flows: Vec<Flow>,
+    comments: Vec<String>,
     statistics: CarvingStatistics,
     /// The flows of which there was a packet.
     found: BTreeSet<u128>,
@@ -71,6 +72,7 @@ impl Picker {
             packets,
             lost: 0,
             flows: Vec::new(),
+            comments: Vec::new(),
             statistics: CarvingStatistics::default(),
             found: BTreeSet::new(),
         }
@@ -88,9 +90,14 @@ impl Picker {
         taker: &mut T,
     ) -> io::Result<()> {
         let mut losses = batch.losses.iter().peekable();
+        let mut notes = batch.notes.iter().peekable();
         for (at, packet) in batch.iter().enumerate() {
             while let Some((_, loss)) = losses.next_if(|(place, _)| *place as usize <= at) {
                 self.lost = self.lost.saturating_add(lost_before(loss, file_of.len()));
+            }
+            self.comments.clear();
+            while let Some((_, note)) = notes.next_if(|(place, _)| *place as usize <= at) {
+                self.note(note, taker)?;
             }
             self.statistics.read += 1;
             let file = file_of.get(packet.interface as usize);
@@ -98,15 +105,25 @@ impl Picker {
             if file.and_then(|file| file.next(&mut self.flows)).is_none() {
                 return Err(io::Error::other("a capture has other packets than its index says"));
             }
-            self.found.extend(&self.flows);
+            self.found.extend(self.flows.iter().map(|flow| flow.name));
             if self.flows.is_empty() || !self.packets.wants(&packet) {
                 continue;
             }
             self.statistics.packets += 1;
-            taker.packet(&packet, &self.flows, core::mem::take(&mut self.lost))?;
+            let (flows, comments) = (&self.flows[..], &self.comments[..]);
+            let lost = core::mem::take(&mut self.lost);
+            taker.packet(&Carved { packet, flows, lost, comments })?;
         }
         for (_, loss) in losses {
             self.lost = self.lost.saturating_add(lost_before(loss, file_of.len()));
+        }
+        notes.try_for_each(|(_, note)| self.note(note, taker))
+    }
+
+    fn note<T: TakeCarved>(&mut self, note: &Note, taker: &mut T) -> io::Result<()> {
+        match note {
+            Note::Comment(text) => self.comments.push(text.clone()),
+            Note::Block(block) => taker.block(block)?,
         }
         Ok(())
     }

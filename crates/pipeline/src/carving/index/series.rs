@@ -9,14 +9,14 @@ use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 use netsniff_analysis::{Limits, Options};
-use netsniff_packet::{Batch, Packet, Progress, Source as _};
+use netsniff_packet::{Batch, Progress, Source as _};
 use netsniff_pcapfile::Reader;
 
 use super::build::{Gathered, MOST_BYTES};
 use super::format::Together;
 use super::sidecar::{Sidecar, Written};
 use crate::carving::choice::{FlowChoice, PacketChoice};
-use crate::carving::{Carver, TakeCarved};
+use crate::carving::{Carved, Carver, TakeCarved};
 
 /// Bytes of packets that may wait until it is known which connections they belong to. Their content is not kept.
 const MOST_HELD: usize = 64 << 20;
@@ -154,12 +154,12 @@ impl OpenFiles {
 impl TakeCarved for OpenFiles {
     const WANTS_BYTES: bool = false;
 
-    fn packet(&mut self, packet: &Packet<'_>, flows: &[u128], _lost: u64) -> io::Result<()> {
-        let place = self.files.get_mut((packet.interface >> PLACE) as usize);
+    fn packet(&mut self, carved: &Carved<'_>) -> io::Result<()> {
+        let place = self.files.get_mut((carved.packet.interface >> PLACE) as usize);
         let Some(file) = place.and_then(Option::as_mut) else {
             return Err(io::Error::other("a packet of a file that is not open"));
         };
-        self.bytes += file.gathered.packet(flows);
+        self.bytes += file.gathered.packet(carved.flows);
         if self.bytes > MOST_BYTES {
             self.bytes = 0;
             self.files.iter_mut().flatten().try_for_each(|file| file.gathered.flush())?;
