@@ -173,6 +173,7 @@ impl Outcome {
             responder: endpoint(2, port),
             proto: Proto::Tcp,
             start: None,
+            local: [false; 2],
         };
         let key = SortKey {
             time: Timestamp::EPOCH,

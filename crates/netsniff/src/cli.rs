@@ -11,10 +11,10 @@ use netsniff_console::printable::printable_lines;
 use netsniff_console::{DONE, FAILED, USAGE, UsageError, say};
 use netsniff_lab::commands::Program;
 
-use crate::commands::help::{completions, man};
+use crate::commands::help::{completions, man, schema};
 use crate::commands::{
     analyze, anonymize, config as config_command, doctor, extcap, extract, generate, info, lab,
-    protocols, receive, record, replay, schema, selftest, sort,
+    protocols, receive, record, replay, selftest, sort,
 };
 use crate::config::{self, ConfigArgs};
 use crate::meant_command::with_command;

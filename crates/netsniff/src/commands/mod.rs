@@ -21,7 +21,6 @@ pub mod record;
 pub mod recording;
 pub mod replay;
 pub mod rolling;
-pub mod schema;
 pub mod selftest;
 pub mod sort;
 pub(crate) mod timeouts;

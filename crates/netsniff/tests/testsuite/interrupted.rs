@@ -43,7 +43,7 @@ fn a_signal_that_ends_extract_leaves_no_file() {
             status.is_some()
         });
         assert_eq!(status.unwrap().signal(), Some(number));
-        assert_eq!(folder.files(), [output.clone()], "what was begun is left");
+        assert_eq!(folder.files(), std::slice::from_ref(&output), "what was begun is left");
         assert_eq!(fs::read(&output).unwrap(), b"before");
     }
 }

@@ -7,16 +7,15 @@ use std::sync::Arc;
 use netsniff_analysis::key::community_id::CommunityId;
 use netsniff_analysis::rows::LOGS;
 use netsniff_analysis::{Limits, Options, Uid};
-use netsniff_console::calendar::moment;
 use netsniff_console::paths::{is_same_file, is_stdin};
 use netsniff_console::{UsageError, quantity};
 use netsniff_output::condition::Condition;
-use netsniff_packet::Timestamp;
 use netsniff_packet::decode::TunnelPorts;
 use netsniff_pipeline::carving::choice::{FlowChoice, PacketChoice};
 use netsniff_pipeline::recording::naming::{CaptureFormat, files_of};
 
 use crate::commands::filters::filters;
+use crate::commands::inputs::span::{Span, SpanArgs};
 use crate::commands::pseudonyms::PseudonymArgs;
 use crate::commands::timeouts::{self, Timeouts};
 
@@ -64,12 +63,8 @@ pub struct ExtractArgs {
     /// '%ssl%'"; docs/extract.md has the language. The input is read twice
     #[arg(long = "where", value_name = "CONDITION")]
     condition: Option<String>,
-    /// Packets stamped at this time or later: seconds since 1970 as in the logs, or 2026-11-28T17:30:00Z
-    #[arg(long, value_name = "TIME", value_parser = moment)]
-    from: Option<Timestamp>,
-    /// Packets stamped before this time
-    #[arg(long, value_name = "TIME", value_parser = moment)]
-    to: Option<Timestamp>,
+    #[command(flatten)]
+    span: SpanArgs,
     /// Packets that match, in the language of pcap-filter(7). Connections are those of all packets
     #[arg(short, long, value_name = "EXPR")]
     filter: Option<String>,
@@ -170,13 +165,9 @@ impl ExtractArgs {
 
     /// Packets that are wanted of them.
     pub(super) fn packets(&self) -> Result<PacketChoice, UsageError> {
-        if let (Some(from), Some(to)) = (self.from, self.to)
-            && from >= to
-        {
-            return Err(UsageError("--from is not before --to: no packet is between".to_owned()));
-        }
+        let Span { from, to } = self.span.span()?.unwrap_or_default();
         let filters = filters([self.filter.as_deref()])?;
-        Ok(PacketChoice { from: self.from, to: self.to, filters })
+        Ok(PacketChoice { from, to, filters })
     }
 
     /// The options of the analysis that names connections.

@@ -94,9 +94,9 @@ fn sections(text: &str) -> String {
             ("Example" | "Examples", Some(lines)) => {
                 page.push_str(".SH EXAMPLES\n.nf\n");
                 let lines = lines.lines().map(str::trim_end).filter(|line| !line.trim().is_empty());
-                lines.for_each(|line| {
-                    page.push_str(&escaped(line.strip_prefix("  ").unwrap_or(line.trim_start())))
-                });
+                for line in lines {
+                    page.push_str(&escaped(line.strip_prefix("  ").unwrap_or(line.trim_start())));
+                }
                 page.push_str(".fi\n");
                 is_in_notes = false;
             }

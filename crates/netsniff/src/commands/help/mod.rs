@@ -1,4 +1,5 @@
-//! What other programs show of our arguments: completions of shells, pages of man(1).
+//! What netsniff tells of itself: its logs, completions for shells, pages of man(1).
 
 pub mod completions;
 pub mod man;
+pub mod schema;

@@ -42,10 +42,10 @@ impl SpanArgs {
 }
 
 /// Times from one to before another; an end that is not there is open.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Span {
-    from: Option<Timestamp>,
-    to: Option<Timestamp>,
+    pub(crate) from: Option<Timestamp>,
+    pub(crate) to: Option<Timestamp>,
 }
 
 impl Span {

@@ -112,8 +112,11 @@ impl Output {
     }
 }
 
+/// What is written to, and the unfinished file behind it with the name that it gets in the end, where there is one.
+type Created = (Box<dyn Write>, Option<(Unfinished, PathBuf)>);
+
 /// Standard output, a pipe or device as it is, or a file under another name.
-fn create(path: &Path) -> io::Result<(Box<dyn Write>, Option<(Unfinished, PathBuf)>)> {
+fn create(path: &Path) -> io::Result<Created> {
     if is_stdin(path) {
         return Ok((Box::new(stdout()), None));
     }

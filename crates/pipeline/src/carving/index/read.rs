@@ -222,7 +222,12 @@ mod tests {
         assert_eq!((index.header.together, index.header.choices), (Together::Recording(3), 4));
         let last = Block { at: 1 << 39, packets: 1 << 33, tells: true };
         let mut blocks = Vec::new();
-        index.blocks(|block| Ok(blocks.push(block))).unwrap();
+        index
+            .blocks(|block| {
+                blocks.push(block);
+                Ok(())
+            })
+            .unwrap();
         assert_eq!((blocks.len(), blocks[2]), (3, last));
         let mut numbers = |name, community| {
             let wanted = |it, id| it == name || id == community;
