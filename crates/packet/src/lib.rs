@@ -16,6 +16,7 @@
 //! | [`decode`] | [`Decoded`]: what the headers say |
 //! | [`wire`] | one header per file: read and build it |
 //! | [`filter`] | [`Filter`]: pcap-filter(7) expressions |
+//! | [`fnv`] | a hash that finds damage |
 //! | [`mod@anonymize`] | [`Anonymizer`]: addresses, names and packets that tell of nobody |
 //! | [`source`] | [`Source`]: anything that lends packets |
 
@@ -26,6 +27,7 @@ pub mod calendar;
 pub mod checksum;
 pub mod decode;
 pub mod filter;
+pub mod fnv;
 pub mod link_type;
 pub mod loss;
 pub mod packet;

@@ -4,6 +4,8 @@ use core::cmp::Ordering;
 use core::fmt;
 use core::str::FromStr;
 
+use netsniff_packet::fnv;
+
 /// `C` and seventeen digits of base 62, which tell 96 bits of a hash.
 ///
 /// Ordered as the hashes are. Zeek's identifiers have 16 to 18 characters of the same alphabet.
@@ -63,13 +65,7 @@ impl Uid {
     /// A word made of the name, to mix into other hashes.
     #[must_use]
     pub const fn word(&self) -> u64 {
-        let mut word: u64 = 0xcbf2_9ce4_8422_2325;
-        let mut i = 0;
-        while i < Self::LEN {
-            word = (word ^ self.0[i] as u64).wrapping_mul(0x0000_0100_0000_01b3);
-            i += 1;
-        }
-        word
+        fnv::add(fnv::BASIS, &self.0)
     }
 
     /// The name as ASCII.

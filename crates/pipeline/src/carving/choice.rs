@@ -8,7 +8,7 @@ use netsniff_analysis::key::uid::Uid;
 use netsniff_analysis::record::Membership;
 use netsniff_packet::anonymize::AddressCache;
 use netsniff_packet::filter::Filter;
-use netsniff_packet::{Anonymizer, Packet, Timestamp};
+use netsniff_packet::{Anonymizer, Packet, Timestamp, fnv};
 
 /// Flows that are wanted: those that every condition wants. Without a condition all are, and packets without a flow too.
 #[derive(Clone, Debug, Default)]
@@ -68,10 +68,10 @@ impl FlowChoice {
     }
 
     /// Whether a flow is wanted that an index tells by its name and a hash of its Community ID
-    /// ([`super::index::format::community`]).
+    /// ([`community()`]).
     #[must_use]
     pub fn wants_indexed(&self, name: u128, community: u64) -> bool {
-        let is = |id: &CommunityId| super::index::format::community(id) == community;
+        let is = |id: &CommunityId| self::community(id) == community;
         self.names.as_ref().is_none_or(|names| names.contains(&name))
             && self.community_ids.as_ref().is_none_or(|ids| ids.iter().any(is))
     }
@@ -131,4 +131,10 @@ impl PacketChoice {
             && self.to.is_none_or(|to| packet.timestamp < to)
             && self.filters.iter().all(|filter| filter.matches(packet))
     }
+}
+
+/// The hash by which an index finds a Community ID.
+#[must_use]
+pub fn community(id: &CommunityId) -> u64 {
+    fnv::add(fnv::BASIS, id.as_bytes())
 }

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 
 use netsniff_analysis::key::community_id::CommunityId;
 
-use super::format::{Postings, Writer, community};
+use super::format::{Postings, Writer};
+use crate::carving::choice::community;
 use crate::carving::{Carved, Flow, TakeCarved};
 
 /// Bytes of numbers that are gathered before they are written.

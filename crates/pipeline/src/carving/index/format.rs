@@ -16,10 +16,10 @@
 
 use std::io::{self, Write};
 
-use netsniff_analysis::key::community_id::CommunityId;
+use netsniff_packet::fnv;
 
+use super::Identity;
 use super::blocks::Block;
-use super::{FIRST, Identity, hash};
 
 /// What an index begins with: a name and the version of the format.
 pub(super) const MAGIC: &[u8; 8] = b"NSINDEX\x02";
@@ -63,13 +63,7 @@ impl Together {
 /// A hash of a text that tells choices.
 #[must_use]
 pub fn choices(text: &str) -> u64 {
-    hash(text.as_bytes(), FIRST)
-}
-
-/// The hash by which an index finds a Community ID.
-#[must_use]
-pub fn community(id: &CommunityId) -> u64 {
-    hash(id.as_bytes(), FIRST)
+    fnv::add(fnv::BASIS, text.as_bytes())
 }
 
 /// Numbers of packets in order.
@@ -127,17 +121,17 @@ impl<W: Write> Writer<W> {
             put((block.packets - packets) << 1 | u64::from(block.tells), &mut bytes);
             (at, packets) = (block.at, block.packets);
         }
-        let mut writer = Self { output, sum: FIRST, scratch: Vec::new() };
+        let mut writer = Self { output, sum: fnv::BASIS, scratch: Vec::new() };
         writer.write(&bytes)?;
         Ok(writer)
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.sum = hash(bytes, self.sum);
+        self.sum = fnv::add(self.sum, bytes);
         self.output.write_all(bytes)
     }
 
-    /// Adds packets of a connection with a hash of its Community ID ([`community`]).
+    /// Adds packets of a connection with a hash of its Community ID ([`community`](crate::carving::choice::community)).
     ///
     /// # Errors
     ///

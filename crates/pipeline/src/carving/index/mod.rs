@@ -82,12 +82,3 @@ pub fn index_name(capture: &Path) -> PathBuf {
     name.push(".nsi");
     name.into()
 }
-
-/// What hashing begins with.
-const FIRST: u64 = 0xcbf2_9ce4_8422_2325;
-
-/// FNV-1a: it finds damage, and is no protection from who wants to deceive.
-fn hash(bytes: &[u8], from: u64) -> u64 {
-    let step = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    bytes.iter().fold(from, step)
-}

@@ -2,9 +2,11 @@
 
 use std::io::{BufRead as _, BufReader, Read, Seek, SeekFrom};
 
+use netsniff_packet::fnv;
+
+use super::Identity;
 use super::blocks::Block;
 use super::format::{Header, MAGIC, NAME, Together};
-use super::{FIRST, Identity, hash};
 
 /// An index that is damaged or none.
 const DAMAGED: &str = "the index is damaged";
@@ -89,11 +91,11 @@ impl<R: Read + Seek> Index<R> {
         if whole.array()? != *MAGIC {
             return Err("it is no index of this version".to_owned());
         }
-        let (mut sum, mut left) = (hash(MAGIC, FIRST), content - begin);
+        let (mut sum, mut left) = (fnv::add(fnv::BASIS, MAGIC), content - begin);
         while left > 0 {
             let bytes = whole.input.fill_buf().map_err(|error| format!("cannot read: {error}"))?;
             let taken = bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-            sum = hash(bytes.get(..taken).filter(|it| !it.is_empty()).ok_or(DAMAGED)?, sum);
+            sum = fnv::add(sum, bytes.get(..taken).filter(|it| !it.is_empty()).ok_or(DAMAGED)?);
             whole.input.consume(taken);
             left -= taken as u64;
         }
@@ -254,7 +256,7 @@ mod tests {
             for bits in [0x81, 0x7f, 0x01, 0xff] {
                 let mut changed = bytes.clone();
                 changed[at] ^= bits;
-                let sum = hash(&changed[..end], FIRST).to_le_bytes();
+                let sum = fnv::add(fnv::BASIS, &changed[..end]).to_le_bytes();
                 changed[end..].copy_from_slice(&sum);
                 if let Ok(mut index) = open(&changed) {
                     let _ = index.packets_of(|_, _| true, 1000);
@@ -273,7 +275,7 @@ mod tests {
         bytes.truncate(bytes.len() - 9);
         // 2^63 blocks.
         bytes.extend([0x80; 9].into_iter().chain([1]));
-        bytes.extend(hash(&bytes, FIRST).to_le_bytes());
+        bytes.extend(fnv::add(fnv::BASIS, &bytes).to_le_bytes());
         let mut index = open(&bytes).unwrap();
         assert_eq!(index.blocks(|_| Ok(())).unwrap_err(), DAMAGED);
         assert_eq!(index.packets_of(|_, _| true, 9).unwrap_err(), DAMAGED);
