@@ -16,6 +16,7 @@
 //! | [`locality`] | which address is local |
 //! | `naming` | what flows are named by |
 //! | [`series`] | what passes in each interval of time |
+//! | [`notice`] | findings and indicators, of the records of all flows |
 //! | [`correlator`] | records that no flow can tell by itself |
 //! | [`options`] | [`Options`]: choices that change what records say |
 //! | [`mod@depth`] | [`Depth`]: how deep traffic is analysed |
@@ -35,6 +36,7 @@ pub mod limits;
 pub mod locality;
 pub mod log;
 mod naming;
+pub mod notice;
 pub mod options;
 mod prefetch;
 pub mod protocol;

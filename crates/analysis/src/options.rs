@@ -9,6 +9,7 @@ use netsniff_packet::decode::TunnelPorts;
 use crate::depth::Depth;
 use crate::file::{Bodies, Extract, HashKinds};
 use crate::locality::LocalNets;
+use crate::notice::Watch;
 use crate::protocol::ProtocolSet;
 use crate::reassembly::piece::Overlap;
 use crate::series::SeriesOptions;
@@ -48,6 +49,8 @@ pub struct Options {
     /// Flows are named by the pseudonyms of their addresses. The other values of records are mapped
     /// where they are written: [`Anonymous`](crate::record::Anonymous).
     pub anonymizer: Option<Arc<Anonymizer>>,
+    /// What records are looked through for, if anything.
+    pub watch: Option<Arc<Watch>>,
 }
 
 /// Where the byte before the urgent pointer of TCP is read. The segments don't tell: the receiving

@@ -161,10 +161,17 @@ impl Correlator {
     /// These joins, of which none has seen anything.
     #[must_use]
     pub fn new(limits: &Limits, joins: impl Iterator<Item = MakeJoin>) -> Self {
-        let joins: Vec<_> = joins.map(|join| join(limits)).collect();
-        let types = |at: usize| joins[at].takes().iter().map(move |&taken| (taken, at));
-        let takers = (0..joins.len()).flat_map(types).collect();
-        Self { joins, takers, out: JoinOutput::default() }
+        let mut correlator =
+            Self { joins: Vec::new(), takers: Vec::new(), out: JoinOutput::default() };
+        joins.for_each(|join| correlator.add(join(limits)));
+        correlator
+    }
+
+    /// Adds a join, which has seen nothing.
+    pub fn add(&mut self, join: Box<dyn Join>) {
+        let at = self.joins.len();
+        self.takers.extend(join.takes().iter().map(|&taken| (taken, at)));
+        self.joins.push(join);
     }
 
     /// Takes a fact of `connection` that belongs at `key`. Facts come in the order of their keys. Returns the

@@ -4,6 +4,8 @@
 pub mod capture;
 pub mod conn;
 pub mod gaps;
+pub mod intel;
+pub mod notice;
 pub mod rtt;
 pub mod series;
 pub mod tcp;
@@ -13,6 +15,8 @@ pub mod weird;
 pub use capture::Capture;
 pub use conn::Conn;
 pub use gaps::Gaps;
+pub use intel::Intel;
+pub use notice::{Confidence, Notice};
 pub use rtt::Rtt;
 pub use series::Series;
 pub use tcp::{Tcp, TcpSide};

@@ -6,6 +6,7 @@ use netsniff_packet::{Anonymizer, Timestamp};
 
 use super::lists::place_of;
 use super::{Encode, RowSink, RowTally};
+use crate::notice::Watch;
 use crate::record::{
     BegunRow, Connection, Fact, LastColumns, Observer, Record, RecordAnonymizer, Row, RowEnd,
     SortKey,
@@ -17,6 +18,8 @@ pub struct RowBuffer<E> {
     encoder: Option<E>,
     /// Stands between records and their encoding where they are to tell of nobody.
     anonymizer: Option<RecordAnonymizer>,
+    /// Takes copies of records before they are anonymised, where they are looked through.
+    watch: Option<Arc<Watch>>,
     rows: Vec<RowEntry>,
     bytes: Vec<u8>,
     /// Facts by their places, each until it is taken.
@@ -74,6 +77,7 @@ impl<E> RowBuffer<E> {
         Self {
             encoder,
             anonymizer: None,
+            watch: None,
             rows: Vec::new(),
             bytes: Vec::new(),
             facts: Vec::new(),
@@ -85,6 +89,13 @@ impl<E> RowBuffer<E> {
     #[must_use]
     pub fn anonymized(mut self, anonymizer: Option<Arc<Anonymizer>>) -> Self {
         self.anonymizer = anonymizer.map(RecordAnonymizer::new);
+        self
+    }
+
+    /// Leaves copies of the records that `watch` wants, where there is one.
+    #[must_use]
+    pub fn watched(mut self, watch: Option<Arc<Watch>>) -> Self {
+        self.watch = watch;
         self
     }
 
@@ -267,6 +278,15 @@ impl<E: Encode> RowBuffer<E> {
         self.enter(key, Kind::Fact(at), start);
     }
 
+    /// Enters a copy of a record behind it, where somebody looks through records.
+    #[cold]
+    fn sight<R: Record>(&mut self, watch: &Watch, key: &SortKey, record: &R) {
+        if let Some(sighting) = watch.sight(record) {
+            let (connection, fact) = (Connection::NONE, Box::new(sighting));
+            self.enter_fact(key, FactOf { connection, fact, end: None }, self.bytes.len());
+        }
+    }
+
     /// Takes a row that is encoded up to its last columns, with these.
     pub(super) fn finish_row(&mut self, key: &SortKey, begun: &[u8], last: &LastColumns<'_>) {
         let Some(encoder) = &self.encoder else { return };
@@ -301,6 +321,9 @@ impl<E: Encode> Observer for RowBuffer<E> {
         columns_of(encoder, &mut self.anonymizer, record, &mut self.bytes);
         encoder.end(&mut self.bytes);
         self.enter(key, Kind::Row(place_of(record.log()) as u16), start);
+        if let Some(watch) = self.watch.clone() {
+            self.sight(&watch, key, record);
+        }
     }
 
     fn fact(&mut self, key: &SortKey, connection: &Connection, fact: Box<dyn Fact>) {
@@ -327,6 +350,9 @@ impl<E: Encode> Observer for RowBuffer<E> {
         }
         let fact = FactOf { connection: *connection, fact, end: Some(begun.end()) };
         self.enter_fact(key, fact, start);
+        if let Some(watch) = self.watch.clone().filter(|_| self.encoder.is_some()) {
+            self.sight(&watch, key, &begun);
+        }
     }
 
     fn look(&mut self, key: &SortKey) {

@@ -5,13 +5,13 @@ use std::sync::LazyLock;
 
 use crate::correlator::MakeJoin;
 use crate::file;
-use crate::log::{Capture, Conn, Gaps, Rtt, Series, Tcp, Tunnel, Weird};
+use crate::log::{Capture, Conn, Gaps, Intel, Notice, Rtt, Series, Tcp, Tunnel, Weird};
 use crate::protocol::PROTOCOLS;
 use crate::record::LogType;
 use crate::series;
 
 /// The logs that no protocol makes alone.
-const CORE_LOGS: [&LogType; 10] = [
+const CORE_LOGS: [&LogType; 12] = [
     Conn::LOG,
     Tcp::LOG,
     Rtt::LOG,
@@ -20,6 +20,8 @@ const CORE_LOGS: [&LogType; 10] = [
     Series::LOG,
     Weird::LOG,
     Tunnel::LOG,
+    Notice::LOG,
+    Intel::LOG,
     file::FILES,
     file::PE,
 ];

@@ -9,7 +9,8 @@ use super::buffer::{FactOf, Kind, RowEntry};
 use super::{Encode, RowBuffer, RowSink, joins};
 use crate::correlator::{Correlator, JoinStatistics, JoinedRow};
 use crate::limits::Limits;
-use crate::record::{LastColumns, Observer as _, SortKey};
+use crate::notice::{Notices, Sighting, Watch};
+use crate::record::{Connection, LastColumns, Observer as _, SortKey};
 
 /// Writes the rows of many buffers in one order, with those that their facts make together.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub struct Merger<E> {
     correlator: Correlator,
     /// Rows of the correlator on their way.
     joined: RowBuffer<E>,
+    /// What rows of joins are looked through for, too.
+    watch: Option<Arc<Watch>>,
 }
 
 impl<E: Encode> Merger<E> {
@@ -26,7 +29,18 @@ impl<E: Encode> Merger<E> {
         Self {
             correlator: Correlator::new(limits, joins()),
             joined: RowBuffer::new(encoder).anonymized(anonymizer),
+            watch: None,
         }
+    }
+
+    /// Makes rows of what `watch` finds, where there is one.
+    #[must_use]
+    pub fn watched(mut self, watch: Option<Arc<Watch>>) -> Self {
+        if let Some(watch) = &watch {
+            self.correlator.add(Box::new(Notices::new(watch)));
+        }
+        self.watch = watch;
+        self
     }
 
     /// Writes the rows of all `buffers`, each sorted, to `sink` in the order of their keys.
@@ -90,7 +104,8 @@ impl<E: Encode> Merger<E> {
     /// The first error of the sink.
     pub fn finish<S: RowSink>(&mut self, now: Timestamp, sink: &mut S) -> Result<(), S::Error> {
         let joined = self.correlator.finish(now);
-        take_rows(&mut self.joined, joined);
+        let sighted = take_rows(&mut self.joined, joined, self.watch.as_deref());
+        self.look_through(sighted);
         self.write_joined(sink)
     }
 
@@ -115,7 +130,9 @@ impl<E: Encode> Merger<E> {
                 self.write_joined(sink)
             }
             Kind::Look => {
-                take_rows(&mut self.joined, self.correlator.look(&entry.key));
+                let joined = self.correlator.look(&entry.key);
+                let sighted = take_rows(&mut self.joined, joined, self.watch.as_deref());
+                self.look_through(sighted);
                 self.write_joined(sink)
             }
         }
@@ -129,7 +146,16 @@ impl<E: Encode> Merger<E> {
             let columns = columns.as_deref();
             self.joined.finish_row(key, begun, &LastColumns { end, columns });
         }
-        take_rows(&mut self.joined, rows);
+        let sighted = take_rows(&mut self.joined, rows, self.watch.as_deref());
+        self.look_through(sighted);
+    }
+
+    /// Looks through the rows of joins. What is found in them is looked through no more.
+    fn look_through(&mut self, sighted: Vec<(SortKey, Sighting)>) {
+        for (key, sighting) in sighted {
+            let (_, rows) = self.correlator.fact(&key, &Connection::NONE, &sighting);
+            take_rows(&mut self.joined, rows, None);
+        }
     }
 
     /// Writes the rows that the correlator made, which come in order.
@@ -140,11 +166,19 @@ impl<E: Encode> Merger<E> {
     }
 }
 
-/// Encodes rows of joins.
-fn take_rows<E: Encode>(buffer: &mut RowBuffer<E>, rows: impl Iterator<Item = JoinedRow>) {
+/// Encodes rows of joins, and returns copies of those that `watch` wants.
+fn take_rows<E: Encode>(
+    buffer: &mut RowBuffer<E>,
+    rows: impl Iterator<Item = JoinedRow>,
+    watch: Option<&Watch>,
+) -> Vec<(SortKey, Sighting)> {
+    let mut sighted = Vec::new();
     for joined in rows {
         buffer.record(&joined.key, &joined.whole());
+        let sighting = watch.and_then(|watch| watch.sight(&joined.whole()));
+        sighted.extend(sighting.map(|sighting| (joined.key, sighting)));
     }
+    sighted
 }
 
 /// The next row of one buffer.

@@ -1,9 +1,10 @@
-//! The lists that a new log, join, format, backend or way to send must be entered in.
+//! The lists that a new log, join, finding, format, backend or way to send must be entered in.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use netsniff_analysis::notice::findings::FINDINGS;
 use netsniff_analysis::rows::{LOGS, joins};
 use netsniff_capture::BACKENDS;
 use netsniff_capture::transmit::WAYS;
@@ -78,11 +79,22 @@ fn every_join_is_in_the_list_of_its_protocol() {
     // An exchange of messages is a join by what all exchanges have.
     let mut declared = declaring("analysis/src", "impl Join for ");
     declared.extend(declaring("analysis/src", "impl MessageExchange for "));
-    let listed = joins().count();
+    // That of findings comes with what is looked for, and is in no list.
+    let listed = joins().count() + 1;
     assert_eq!(
         declared.len(),
         listed,
         "{declared:?} declare joins, and `joins()` of protocols and files name {listed} of them"
+    );
+}
+
+#[test]
+fn every_finding_is_in_the_list() {
+    let declared = declaring("analysis/src/notice/findings", "pub(super) const TYPE: FindingType");
+    assert_eq!(
+        declared.len(),
+        FINDINGS.len(),
+        "{declared:?} are findings, and FINDINGS has others"
     );
 }
 

@@ -31,6 +31,7 @@ mod links;
 mod lists;
 mod local_nets;
 mod losses;
+mod notices;
 mod office_http;
 mod packet_order;
 mod printable;

@@ -39,12 +39,14 @@ pub struct Settings {
 impl Settings {
     /// An empty buffer for rows as they are wanted.
     pub(crate) fn rows(&self) -> RowBuffer {
-        RowBuffer::new(self.format).anonymized(self.options.anonymizer.clone())
+        let rows = RowBuffer::new(self.format).anonymized(self.options.anonymizer.clone());
+        rows.watched(self.options.watch.clone())
     }
 
     /// What brings such rows into one order.
     pub(crate) fn merger(&self) -> Merger {
-        Merger::new(&self.limits, self.format, self.options.anonymizer.clone())
+        let merger = Merger::new(&self.limits, self.format, self.options.anonymizer.clone());
+        merger.watched(self.options.watch.clone())
     }
 }
 

@@ -274,6 +274,7 @@ impl Session<'_> {
     ) -> anyhow::Result<(LogWriter, Vec<RowProducer>)> {
         let Settings { limits, format, options, .. } = self.settings;
         let merger = Merger::new(limits, *format, options.anonymizer.clone());
+        let merger = merger.watched(options.watch.clone());
         let settings = WriterSettings {
             producers,
             bounds: Bounds::default(),

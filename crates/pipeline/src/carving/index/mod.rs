@@ -29,6 +29,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use netsniff_packet::fnv;
+
 /// Bytes at the begin of a capture by which it is known again.
 const HEAD: u64 = 64 << 10;
 
@@ -61,16 +63,16 @@ impl Identity {
         Ok(Self {
             size: metadata.len(),
             modified: i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
-            head: hash(&bytes, FIRST),
+            head: fnv::add(fnv::BASIS, &bytes),
         })
     }
 
     /// A hash of several captures, which are analysed as one.
     #[must_use]
     pub fn of_all(all: &[Self]) -> u64 {
-        all.iter().fold(FIRST, |sum, it| {
+        all.iter().fold(fnv::BASIS, |sum, it| {
             let words = [it.size, it.modified.cast_unsigned(), it.head];
-            words.iter().fold(sum, |sum, word| hash(&word.to_le_bytes(), sum))
+            words.iter().fold(sum, |sum, word| fnv::add(sum, &word.to_le_bytes()))
         })
     }
 }

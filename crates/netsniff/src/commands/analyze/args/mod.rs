@@ -3,6 +3,7 @@
 pub(super) mod depth;
 mod extraction;
 mod modes;
+mod notices;
 mod series;
 
 use std::ffi::OsString;
@@ -24,6 +25,7 @@ use netsniff_packet::filter::Filter;
 use self::depth::DepthArg;
 use self::extraction::ExtractionArgs;
 use self::modes::{BodiesArg, Checksums, FirstOrLast, UrgentArg};
+use self::notices::NoticeArgs;
 use self::series::SeriesArgs;
 use crate::commands::filters;
 use crate::commands::inputs::span::SpanArgs;
@@ -136,6 +138,8 @@ pub struct AnalyzeArgs {
     bodies: BodiesArg,
     #[command(flatten)]
     extraction: ExtractionArgs,
+    #[command(flatten)]
+    notices: NoticeArgs,
     /// Also write an index beside each file, by which netsniff extract finds packets without reading all; the files are read
     /// once more. Options that change which connections there are exclude it
     #[arg(long, conflicts_with_all = ["interfaces", "filter", "anonymize", "max_flows", "memory", "checksums", "depth", "protocols"])]
@@ -364,6 +368,7 @@ impl AnalyzeArgs {
             protocols: self.protocols,
             hashes: self.hashes,
             bodies: self.bodies()?,
+            watch: self.notices.watch()?,
             ..Options::default()
         })
     }

@@ -1,0 +1,26 @@
+//! Findings: what deserves a look, and indicators that somebody listed.
+//!
+//! Both are made of records, behind whoever merges these. So they are the same for any number of workers, and
+//! no protocol knows of them. Where a [`Watch`] is set, each record that a finding reads leaves a copy of the
+//! wanted columns, a [`Sighting`], which travels with the facts of joins. [`Notices`] is the join that takes them.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`finding`] | what a finding is, and what it says |
+//! | [`findings`] | one file for each, and the list |
+//! | [`intel`] | indicators, and where they are looked for |
+//! | [`sighting`] | copies of records |
+//! | [`threshold`] | numbers from which on something is found |
+
+mod bounded;
+pub mod finding;
+pub mod findings;
+pub mod intel;
+mod notices;
+pub mod sighting;
+pub mod threshold;
+mod watch;
+
+pub use notices::Notices;
+pub use sighting::Sighting;
+pub use watch::Watch;

@@ -1,0 +1,53 @@
+//! Arguments of findings and indicators.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use netsniff_analysis::notice::Watch;
+use netsniff_analysis::notice::findings::thresholds;
+use netsniff_analysis::notice::intel::Indicators;
+use netsniff_analysis::notice::threshold::Thresholds;
+use netsniff_console::UsageError;
+
+/// What records are looked through for.
+#[derive(Debug, Default, clap::Args)]
+pub(super) struct NoticeArgs {
+    /// Look through all records for what deserves a look, and write it to the log `notice`; docs/notices.md has the list
+    #[arg(long, requires = "output")]
+    notices: bool,
+    /// Thresholds of --notices, as scan_ports=30,certificate_days=14; docs/notices.md has all names and defaults
+    #[arg(long, value_name = "NAME=NUMBER,…", requires = "notices", value_parser = parse)]
+    notice_thresholds: Option<Thresholds>,
+    /// Look for the indicators of this file, which has Zeek's format, and write what is seen to the log `intel`; may
+    /// be repeated
+    #[arg(long, value_name = "FILE", requires = "output")]
+    intel: Vec<PathBuf>,
+}
+
+fn parse(text: &str) -> Result<Thresholds, String> {
+    Thresholds::parse(text, &thresholds())
+}
+
+impl NoticeArgs {
+    /// What records are looked through for, if anything.
+    pub(super) fn watch(&self) -> Result<Option<Arc<Watch>>, UsageError> {
+        let findings = self.notices.then(|| self.notice_thresholds.clone().unwrap_or_default());
+        Ok(Watch::new(findings, self.indicators()?.map(Arc::new)).map(Arc::new))
+    }
+
+    /// The indicators of all files.
+    fn indicators(&self) -> Result<Option<Indicators>, UsageError> {
+        let mut indicators = Indicators::default();
+        for path in &self.intel {
+            let name = path.display();
+            let text = fs::read_to_string(path)
+                .map_err(|error| UsageError(format!("--intel {name}: {error}")))?;
+            let error = |error| UsageError(format!("--intel {name}: {error}"));
+            if indicators.read(&text).map_err(error)? == 0 {
+                return Err(UsageError(format!("--intel {name}: it has no indicator")));
+            }
+        }
+        Ok((!self.intel.is_empty()).then_some(indicators))
+    }
+}

@@ -1,0 +1,215 @@
+//! Findings and indicators: what is found in recorded traffic, for any number of workers, and what nobody may read of it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use netsniff_analysis::notice::findings::FINDINGS;
+use netsniff_analysis::notice::intel::INTEL_NOTICE;
+use serde_json::Value;
+
+use crate::zeek::corpus::{Scratch, captures};
+
+fn recorded(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/recorded").join(name)
+}
+
+fn netsniff(capture: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_netsniff"));
+    command.args(["analyze", "-q"]).arg(capture).args(["-o", "-"]).args(arguments).output().unwrap()
+}
+
+/// What a run writes to standard output.
+fn stream(capture: &Path, arguments: &[&str]) -> String {
+    let run = netsniff(capture, arguments);
+    let said = String::from_utf8_lossy(&run.stderr);
+    assert!(matches!(run.status.code(), Some(0 | 3)), "{}: {said}", capture.display());
+    String::from_utf8(run.stdout).unwrap()
+}
+
+/// The rows of a log.
+fn rows(stream: &str, log: &str) -> Vec<Value> {
+    let rows = stream.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    rows.filter(|row| row["_path"] == log).collect()
+}
+
+/// How many findings there are of each name and confidence.
+fn count(stream: &str, into: &mut BTreeMap<String, usize>) {
+    for row in rows(stream, "notice") {
+        let words = ["note", "confidence"].map(|column| row[column].as_str().unwrap().to_owned());
+        *into.entry(words.join(" ")).or_default() += 1;
+    }
+}
+
+fn table(counts: &BTreeMap<String, usize>) -> String {
+    counts.iter().map(|(what, count)| format!("{what} {count}\n")).collect()
+}
+
+/// Compares with a file, or writes it.
+fn compare(path: &Path, found: &str) {
+    if std::env::var_os("UPDATE_GOLDEN").is_some_and(|value| value == "1") {
+        fs::write(path, found).unwrap();
+    }
+    let expected = fs::read_to_string(path).unwrap_or_default();
+    assert_eq!(found, expected, "{}", path.display());
+}
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/testsuite/notices").join(name)
+}
+
+/// Each finding of `high` in these tables was looked at: it is true.
+#[test]
+fn findings_of_recorded_traffic_are_those_of_the_table() {
+    let mut counts = BTreeMap::new();
+    for name in ["office.pcapng", "protocols.pcapng"] {
+        count(&stream(&recorded(name), &["--notices"]), &mut counts);
+    }
+    compare(&golden("recorded.txt"), &table(&counts));
+}
+
+#[test]
+fn findings_of_the_corpus_are_those_of_the_table() {
+    let Some(captures) = captures("findings of the corpus were not counted") else { return };
+    let mut counts = BTreeMap::new();
+    for capture in captures {
+        count(&stream(&capture.path, &["--notices"]), &mut counts);
+    }
+    compare(&golden("corpus.txt"), &table(&counts));
+}
+
+const INDICATORS: &str =
+    "#fields\tindicator\tindicator_type\tmeta.source\tmeta.desc\tmeta.do_notice\n";
+
+/// A file of indicators.
+fn indicators(scratch: &Scratch, lines: &str) -> PathBuf {
+    let path = scratch.path().join("intel.dat");
+    fs::create_dir_all(scratch.path()).unwrap();
+    fs::write(&path, format!("{INDICATORS}{lines}")).unwrap();
+    path
+}
+
+/// An address that the recorded office has, and a name that it asks for.
+fn office_address_and_name() -> (String, String) {
+    let all = stream(&recorded("office.pcapng"), &[]);
+    let address = rows(&all, "conn")[0]["id.orig_h"].as_str().unwrap().to_owned();
+    let name = rows(&all, "dns").iter().find_map(|row| row["query"].as_str().map(str::to_owned));
+    (address, name.unwrap())
+}
+
+#[test]
+fn indicators_are_seen_once_in_each_row_for_any_number_of_workers() {
+    let (address, name) = office_address_and_name();
+    let scratch = Scratch::new("intel");
+    let lines = format!("{address}\tIntel::ADDR\tlist\t-\tT\n{name}\tIntel::DOMAIN\tlist\t-\tF\n");
+    let file = indicators(&scratch, &lines);
+    let file = file.to_str().unwrap();
+    let run = |workers: &str| {
+        let arguments = ["--intel", file, "--notices", "--workers", workers];
+        stream(&recorded("office.pcapng"), &arguments)
+    };
+    let one = run("1");
+    let seen = |column: &str, value: &str| {
+        rows(&one, "intel").iter().filter(|row| row[column] == value).count()
+    };
+    let conns = rows(&one, "conn");
+    let of_address = |column: &str| conns.iter().filter(|row| row[column] == *address).count();
+    assert!(of_address("id.orig_h") > 0);
+    assert_eq!(seen("seen.where", "Conn::IN_ORIG"), of_address("id.orig_h"));
+    assert_eq!(seen("seen.where", "Conn::IN_RESP"), of_address("id.resp_h"));
+    let queries = rows(&one, "dns").iter().filter(|row| row["query"] == *name).count();
+    assert_eq!(seen("seen.where", "DNS::IN_REQUEST"), queries);
+    assert!(rows(&one, "notice").iter().any(|row| row["note"] == "Intel::Notice"));
+    for workers in ["2", "3"] {
+        assert!(run(workers) == one, "{workers} workers write something else");
+    }
+}
+
+#[test]
+fn pseudonyms_hide_what_findings_and_indicators_tell() {
+    let (address, name) = office_address_and_name();
+    let scratch = Scratch::new("intel-anonymous");
+    let lines = format!("{address}\tIntel::ADDR\tlist\t-\tT\n{name}\tIntel::DOMAIN\tlist\t-\tT\n");
+    let file = indicators(&scratch, &lines);
+    let arguments = ["--intel", file.to_str().unwrap(), "--notices", "-a"];
+    let all = stream(&recorded("office.pcapng"), &arguments);
+    assert!(!rows(&all, "intel").is_empty() && !rows(&all, "notice").is_empty());
+    for secret in [&address, &name] {
+        let quoted = format!("\"{secret}\"");
+        assert!(!all.contains(&quoted), "{secret} is told");
+    }
+}
+
+#[test]
+fn wrong_files_of_indicators_are_refused_with_their_line() {
+    let scratch = Scratch::new("intel-wrong");
+    let file = indicators(&scratch, "nowhere\tIntel::ADDR\tlist\t-\tF\n");
+    let run = netsniff(&recorded("office.pcapng"), &["--intel", file.to_str().unwrap()]);
+    let said = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(2), "{said}");
+    assert!(said.contains("line 2: \"nowhere\" is no IP address"), "{said}");
+}
+
+#[test]
+fn the_page_of_the_documentation_has_every_finding() {
+    let mut page = String::from(PAGE);
+    for threshold in FINDINGS.iter().flat_map(|finding| finding.thresholds) {
+        let _ =
+            writeln!(page, "| `{}` | {} | {} |", threshold.name, threshold.default, threshold.doc);
+    }
+    page.push_str("\n## The findings\n");
+    let notes = FINDINGS.iter().flat_map(|finding| finding.notes).copied();
+    for note in notes.chain([&INTEL_NOTICE]) {
+        let _ = write!(
+            page,
+            "\n### {}\n\n{}\n\n- How sure: {}\n- What to do: {}\n",
+            note.name, note.doc, note.confidence, note.advice
+        );
+    }
+    compare(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/notices.md"), &page);
+}
+
+/// What stands before the lists.
+const PAGE: &str = "\
+# Findings and indicators
+
+Made from the declarations of the findings in `crates/analysis/src/notice/`; don't edit this page.
+
+`netsniff analyze --notices -o DIR` looks through the records of all logs for what deserves a look, and writes it to
+the log [`notice`](logs.md#notice). `--intel FILE` looks for indicators, and writes what it sees to [`intel`](logs.md#intel).
+Neither is on unless it is asked for.
+
+- Findings are made of records, behind whoever merges these: they are the same for any number of workers.
+- `confidence` says how sure a finding is. What rests on something that was not seen is never `high`.
+- `uids` has up to 10 connections that show it, `advice` says what to do.
+- `msg` names nobody, so that `-a` leaves it readable. Hosts and names stand in columns of their own, which `-a` maps.
+- The same finding for the same hosts has one row an hour (`suppress_for`).
+- What findings remember is bounded: 10,000 entries a table. The summary says how many were given up.
+- Columns that need what netsniff does not have are left out of Zeek's form: mail addresses and the places of hosts.
+
+## Indicators
+
+A file for `--intel` has the format of Zeek's intelligence framework: a line `#fields` with tabs between the names of
+columns, then an indicator a line. `indicator`, `indicator_type` and `meta.source` must be there. `meta.do_notice` (T or F)
+makes a finding of each sighting, and `meta.if_in` names the only place where the indicator counts. Other columns are ignored.
+
+```
+#fields\tindicator\tindicator_type\tmeta.source\tmeta.do_notice
+192.0.2.7\tIntel::ADDR\tmy list\tT
+198.51.100.0/24\tIntel::SUBNET\tmy list\tF
+bad.example\tIntel::DOMAIN\tmy list\tF
+```
+
+Addresses match exactly or by a net, everything else as a whole and without regard to case. A domain does not match the
+names below it, and a URL has no scheme, both as in Zeek. Hashes of files need `--hashes`.
+Zeek looks at the addresses of a TCP connection once it is established; netsniff looks at those of each row of `conn`.
+
+## Thresholds
+
+`--notice-thresholds NAME=NUMBER,…` sets them.
+
+| name | default | what it is |
+|---|---|---|
+";
