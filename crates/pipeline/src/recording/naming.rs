@@ -96,7 +96,7 @@ impl FileName {
 }
 
 /// The files that a recording with this name has left, in the order in which they were begun: the number and time that
-/// [`FileName::of`] puts into a name tell them. Packed ones may have the suffix of the packing behind.
+/// `FileName::of` puts into a name tell them. Packed ones may have the suffix of the packing behind.
 ///
 /// # Errors
 ///
