@@ -41,6 +41,7 @@ pub fn check(input: &[u8]) -> usize {
             interval: core::time::Duration::from_millis(100),
             hosts: 2,
             interface: None,
+            is_of_ring: false,
         }),
         gateway: bounds & 0x40 != 0,
         checksums: match bounds >> 2 & 3 {

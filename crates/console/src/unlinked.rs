@@ -45,6 +45,21 @@ pub fn create_named(path: &Path, is_private: bool) -> io::Result<File> {
 ///
 /// Also where somebody makes one at the same time.
 pub fn replace(path: &Path) -> io::Result<File> {
+    replace_with(path, 0o644)
+}
+
+/// As [`replace`], of a file that its owner alone reads, too.
+///
+/// # Errors
+///
+/// As [`replace`].
+pub fn replace_private(path: &Path) -> io::Result<File> {
+    replace_with(path, 0o600)
+}
+
+fn replace_with(path: &Path, mode: u32) -> io::Result<File> {
+    #[cfg(not(unix))]
+    let _ = mode;
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -52,7 +67,7 @@ pub fn replace(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o644);
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
     options.open(path)
 }
 

@@ -87,7 +87,7 @@ impl Ingress {
             series: options
                 .series
                 .as_ref()
-                .map(|series| Box::new(PacketSeries::new(series, options.deepest(), limits))),
+                .map(|series| Box::new(PacketSeries::new(series, &options, limits))),
             tunnels: Tunnels::new(limits, options.tunnel_ports, Naming::new(options.anonymizer)),
             statistics: PacketStatistics::default(),
         }
@@ -226,8 +226,9 @@ impl Ingress {
     /// Counts what the capture lost here, and writes it down.
     pub fn loss<O: Observer>(&mut self, loss: &Loss, observer: &mut O) {
         self.statistics.losses.add(loss);
+        let now = self.now();
         if let Some(series) = &mut self.series {
-            series.lose(loss);
+            series.lose(loss, now);
         }
         let key = SortKey {
             time: self.now(),

@@ -19,8 +19,8 @@ crate::record! {
         id_resp_h: Option<Address> => "id.resp_h", addr, None, Address, Zeek;
         /// Port of the responder.
         id_resp_p: Option<Port> => "id.resp_p", port, None, Plain, Zeek;
-        /// What was seen.
-        seen_indicator: Box<[u8]> => "seen.indicator", string, None, Name, Zeek;
+        /// What was seen. With pseudonyms it is told of addresses and domains alone.
+        seen_indicator: Option<Box<[u8]>> => "seen.indicator", string, None, Name, Zeek;
         /// Type of what was seen.
         seen_indicator_type: &'static str => "seen.indicator_type", enum, None, Plain, Zeek;
         /// Where it was seen.
@@ -35,5 +35,12 @@ crate::record! {
         fuid: Option<String> => "fuid", string, None, Plain, Zeek;
         /// Type of that file.
         file_mime_type: Option<Box<[u8]>> => "file_mime_type", string, None, FreeText, Zeek;
+    }
+}
+
+impl Intel {
+    /// Whether an address or a domain was seen: their pseudonyms are those of other logs.
+    pub(crate) fn is_of_hosts(&self) -> bool {
+        matches!(self.seen_indicator_type, "Intel::ADDR" | "Intel::DOMAIN")
     }
 }

@@ -54,7 +54,7 @@ crate::record! {
         /// Flows with packets in the interval that did not come late.
         active_flows: Option<u64> => "active_flows", count, Flows, Plain, Netsniff;
         /// Flows that are open when the interval is told, which is soon behind its end. Unset where time went on over several
-        /// intervals at once, and at the end of the input.
+        /// intervals at once, at the end of the input, and with several rings.
         open_flows: Option<u64> => "open_flows", count, Flows, Plain, Netsniff;
         /// TCP segments that were sent again, as the log `tcp` counts them (`retx_rto`, `retx_fast`, `retx_spurious`); of a
         /// host those that it sent.

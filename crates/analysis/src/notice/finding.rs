@@ -104,13 +104,14 @@ impl Found {
         Self { note, identifier, row }
     }
 
-    /// The same, of several connections: `uids` show it, and no single one does.
+    /// The same, of several connections: `uids` show it, and no single one does, nor the quality of its capture.
     #[must_use]
     pub fn of_many(mut self, uids: Vec<String>) -> Self {
         self.row.uid = None;
         (self.row.id_orig_h, self.row.id_resp_h) = (None, None);
         (self.row.id_orig_p, self.row.id_resp_p) = (None, None);
         self.row.uids = uids;
+        self.row.quality = None;
         self
     }
 

@@ -4,6 +4,7 @@ use core::any::TypeId;
 use std::sync::Arc;
 
 use netsniff_packet::Timestamp;
+use sha2::{Digest as _, Sha256};
 
 use super::bounded::Bounded;
 use super::finding::{Finding, Found, MOST_ENTRIES, SUPPRESS_FOR};
@@ -19,7 +20,9 @@ pub struct Notices {
     findings: Vec<Box<dyn Finding>>,
     indicators: Option<Arc<Indicators>>,
     /// Until when the same finding has no other row.
-    told: Bounded<(&'static str, Vec<u8>), Timestamp>,
+    told: Bounded<(&'static str, [u8; 32]), Timestamp>,
+    /// Whether rows have pseudonyms.
+    hides: bool,
     found: Vec<Found>,
 }
 
@@ -35,6 +38,7 @@ impl Notices {
             findings: makes.collect(),
             indicators: watch.indicators.clone(),
             told: Bounded::new(MOST_ENTRIES),
+            hides: watch.hides,
             found: Vec::new(),
         }
     }
@@ -43,13 +47,18 @@ impl Notices {
     fn tell(&mut self, key: &SortKey, out: &mut JoinOutput) {
         for mut found in self.found.drain(..) {
             let until = key.time.offset(SUPPRESS_FOR.nanos());
-            let name = (found.note.name, found.identifier);
+            // Identifiers may be as long as what the traffic says.
+            let name = (found.note.name, Sha256::digest(&found.identifier).into());
             let silent = self.told.entry(&name, || Timestamp::MIN);
             if key.time < *silent {
                 continue;
             }
             *silent = until;
             found.row.ts = key.time;
+            if self.hides {
+                // What the traffic says has the pseudonym of its own column in the row of its protocol.
+                found.row.sub = None;
+            }
             out.row(*key, found.row);
         }
     }
@@ -66,7 +75,10 @@ impl Join for Notices {
             finding.sighted(key.time, sighting, &mut self.found);
         }
         if let Some(indicators) = &self.indicators {
-            for row in indicators.seen(key.time, sighting, &mut self.found) {
+            for mut row in indicators.seen(key.time, sighting, &mut self.found) {
+                if self.hides && !row.is_of_hosts() {
+                    row.seen_indicator = None;
+                }
                 out.row(*key, row);
             }
         }

@@ -21,13 +21,20 @@ pub struct Watch {
     pub(super) indicators: Option<Arc<Indicators>>,
     /// The columns that somebody reads, by log.
     wanted: BTreeMap<&'static str, Vec<&'static str>>,
+    /// Whether rows have pseudonyms.
+    pub(super) hides: bool,
 }
 
 impl Watch {
-    /// Looks for findings by `findings`, and for `indicators`; `None` where neither is wanted.
+    /// Looks for findings by `findings`, and for `indicators`; `None` where neither is wanted. With `hides`, rows have
+    /// pseudonyms.
     #[must_use]
-    pub fn new(findings: Option<Thresholds>, indicators: Option<Arc<Indicators>>) -> Option<Self> {
-        let mut watch = Self { findings, indicators, wanted: BTreeMap::new() };
+    pub fn new(
+        findings: Option<Thresholds>,
+        indicators: Option<Arc<Indicators>>,
+        hides: bool,
+    ) -> Option<Self> {
+        let mut watch = Self { findings, indicators, wanted: BTreeMap::new(), hides };
         if watch.findings.is_some() {
             for (log, columns) in FINDINGS.iter().flat_map(|finding| finding.reads) {
                 watch.want(log, columns);

@@ -73,7 +73,10 @@ impl<K: Clone + Eq + Hash, V: Default + for<'a> AddAssign<&'a V>> Bounded<K, V> 
     pub(super) fn of(&mut self, name: K, room: &mut usize) -> &mut V {
         match self.named.entry(name) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(_) if *room == 0 => self.rest.get_or_insert_default(),
+            // Once something of a new name went there, room that comes back must not give a name a part of what is its.
+            Entry::Vacant(_) if *room == 0 || self.rest.is_some() => {
+                self.rest.get_or_insert_default()
+            }
             Entry::Vacant(new) => {
                 *room -= 1;
                 new.insert(V::default())
@@ -196,11 +199,15 @@ mod tests {
         assert_eq!(bounded.named[&1], Traffic { packets: 2, bytes: 20 });
         assert_eq!(bounded.named[&2], Traffic { packets: 2, bytes: 40 });
         assert_eq!(bounded.rest, Some(Traffic { packets: 2, bytes: 70 }));
+        room = 5;
+        *bounded.of(3, &mut room) += &Traffic::one(30);
+        assert_eq!(bounded.named.get(&3), None, "a part of it is in the rest");
+        assert_eq!(bounded.rest, Some(Traffic { packets: 3, bytes: 100 }));
         let mut sum = Bounded::default();
         sum.add(&bounded);
         sum.add(&bounded);
         let mut all = sum.rest.unwrap();
         sum.named.values().for_each(|named| all += named);
-        assert_eq!((sum.named.len(), all), (2, Traffic { packets: 12, bytes: 260 }));
+        assert_eq!((sum.named.len(), all), (2, Traffic { packets: 14, bytes: 320 }));
     }
 }

@@ -26,6 +26,7 @@ const CELL_BYTES: usize = size_of::<Cell>() + 2 * size_of::<u32>();
 pub(crate) struct FlowSeries {
     intervals: Intervals,
     depth: Depth,
+    is_of_ring: bool,
     /// Intervals before this one were told.
     told: i64,
     /// The first cell of each flow, by the place of the flow.
@@ -159,6 +160,7 @@ impl FlowSeries {
         Self {
             intervals: Intervals::new(options.interval),
             depth,
+            is_of_ring: options.is_of_ring,
             told: i64::MIN,
             heads: Vec::new(),
             cells: Vec::new(),
@@ -320,7 +322,7 @@ impl FlowSeries {
             self.unlink(place, at);
             self.name(at, &names);
         }
-        let open_flows = (open > self.told).then_some((open - 1, flows));
+        let open_flows = (open > self.told && !self.is_of_ring).then_some((open - 1, flows));
         self.hand_over(open, key, open_flows, observer);
         self.told = open;
     }

@@ -7,7 +7,7 @@ use netsniff_packet::Timestamp;
 
 use super::clock::Intervals;
 use super::flows::{FlowShare, LateShare};
-use super::packets::{PacketShare, SharesEnd, end_key};
+use super::packets::{HostRanking, PacketShare, SharesEnd, end_key};
 use super::sum::{IntervalSum, NumberedInterval, Room};
 use crate::correlator::{Bound, GivenUp, Join, JoinOutput};
 use crate::limits::Limits;
@@ -24,8 +24,7 @@ pub(super) struct SeriesJoin {
     told: i64,
     /// Packets of the last intervals that were told, and how many were dropped.
     past: BTreeMap<(Intervals, i64), (u64, Option<u64>)>,
-    /// Hosts that have rows of their own.
-    listed: usize,
+    ranking: HostRanking,
     room: Room,
     /// The first key that has no row yet, at the place of the last rows.
     next: SortKey,
@@ -42,7 +41,7 @@ impl SeriesJoin {
             open_flows: BTreeMap::new(),
             told: i64::MIN,
             past: BTreeMap::new(),
-            listed: 0,
+            ranking: HostRanking::default(),
             room: Room::beside(limits, core::iter::empty()),
             next: SortKey::first_at(Timestamp::MIN),
             beyond: 0,
@@ -63,7 +62,7 @@ impl SeriesJoin {
             self.beyond += u64::from(sum.is_beyond());
             let verdict = self.verdict(&sum, intervals, at);
             let interval = NumberedInterval { intervals, number: at, is_late: at < self.told };
-            sum.rows(interval, self.listed, verdict, |row| {
+            sum.rows(interval, &self.ranking, verdict, |row| {
                 out.row(key, row);
                 key.number += 1;
             });
@@ -79,10 +78,15 @@ impl SeriesJoin {
     }
 
     /// What all packets of an interval say that were told so far; of one that is long over nobody knows.
-    fn verdict(&mut self, sum: &IntervalSum, intervals: Intervals, number: i64) -> CaptureVerdict {
+    fn verdict(
+        &mut self,
+        sum: &IntervalSum,
+        intervals: Intervals,
+        number: i64,
+    ) -> Option<CaptureVerdict> {
         let is_known = number >= self.told || self.past.contains_key(&(intervals, number));
         if !is_known {
-            return CaptureVerdict::Unknown;
+            return None;
         }
         let (packets, dropped) = self.past.entry((intervals, number)).or_default();
         sum.add_to(packets, dropped);
@@ -93,7 +97,7 @@ impl SeriesJoin {
         if self.past.len() > self.limits.series_intervals {
             self.past.pop_first();
         }
-        verdict
+        Some(verdict)
     }
 }
 
@@ -118,7 +122,7 @@ impl Join for SeriesJoin {
                 self.tell(self.told, key, out);
             }
         } else if let Some(share) = fact.downcast_ref::<PacketShare>() {
-            self.listed = share.listed;
+            self.ranking = share.ranking.clone();
             for (number, figures) in &share.figures {
                 let sum = self.waiting.entry((share.intervals, *number)).or_default();
                 sum.set_depth(share.depth);
@@ -134,7 +138,7 @@ impl Join for SeriesJoin {
                 sum.add_flows(figures);
             }
         } else if let Some(end) = fact.downcast_ref::<SharesEnd>() {
-            self.listed = end.listed;
+            self.ranking = end.ranking.clone();
             self.tell(end.open, key, out);
             self.told = self.told.max(end.open);
         }

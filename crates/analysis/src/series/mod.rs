@@ -55,6 +55,9 @@ pub struct SeriesOptions {
     pub hosts: usize,
     /// Name of the interface that all packets come from; `None` where packets tell its number.
     pub interface: Option<Arc<str>>,
+    /// Whether this is one ring of several. Their times go on apart, so that nobody knows how many flows were open in all of
+    /// them at one time.
+    pub is_of_ring: bool,
 }
 
 impl SeriesOptions {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use netsniff_packet::{Address, Loss, Packet, Timestamp};
+use netsniff_packet::{Address, Anonymizer, Loss, Packet, Timestamp};
 
 use super::SeriesOptions;
 use super::clock::{IntervalClock, IntervalEnd, Intervals};
@@ -11,6 +11,7 @@ use super::figures::{PacketFigures, Traffic};
 use crate::depth::Depth;
 use crate::key::uid::Uid;
 use crate::limits::Limits;
+use crate::options::Options;
 use crate::record::{Connection, Fact, Observer, Phase, SortKey};
 
 /// Counts packets by intervals.
@@ -19,8 +20,7 @@ pub(crate) struct PacketSeries {
     intervals: Intervals,
     clock: IntervalClock,
     depth: Depth,
-    /// Hosts that have rows of their own.
-    listed: usize,
+    ranking: HostRanking,
     interface: Option<Arc<str>>,
     /// The interval of the last packet, which is most often that of the next one.
     last: i64,
@@ -39,7 +39,7 @@ pub(super) struct PacketShare {
     pub(super) intervals: Intervals,
     /// How deep flows are analysed at most.
     pub(super) depth: Depth,
-    pub(super) listed: usize,
+    pub(super) ranking: HostRanking,
     pub(super) interface: Option<Arc<str>>,
     /// Figures by the number of the interval.
     pub(super) figures: Vec<(i64, PacketFigures)>,
@@ -57,8 +57,23 @@ impl Fact for PacketShare {
 pub(super) struct SharesEnd {
     /// The first interval that goes on.
     pub(super) open: i64,
-    /// Hosts that have rows of their own.
-    pub(super) listed: usize,
+    pub(super) ranking: HostRanking,
+}
+
+/// Which hosts have rows of their own.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HostRanking {
+    /// How many do.
+    pub(super) most: usize,
+    /// What rows call them: the order of hosts with equal bytes must not tell what they are called really.
+    pub(super) pseudonyms: Option<Arc<Anonymizer>>,
+}
+
+impl HostRanking {
+    /// What a host is called.
+    pub(super) fn name(&self, host: Address) -> Address {
+        self.pseudonyms.as_ref().map_or(host, |pseudonyms| pseudonyms.address(host))
+    }
 }
 
 impl Fact for SharesEnd {
@@ -69,13 +84,13 @@ impl Fact for SharesEnd {
 
 impl PacketSeries {
     /// Nothing counted yet.
-    pub(crate) fn new(options: &SeriesOptions, depth: Depth, limits: Limits) -> Self {
+    pub(crate) fn new(options: &SeriesOptions, all: &Options, limits: Limits) -> Self {
         let intervals = Intervals::new(options.interval);
         Self {
             intervals,
             clock: IntervalClock::new(intervals),
-            depth,
-            listed: options.hosts,
+            depth: all.deepest(),
+            ranking: HostRanking { most: options.hosts, pseudonyms: all.anonymizer.clone() },
             interface: options.interface.clone(),
             last: i64::MIN,
             current: PacketFigures::default(),
@@ -98,7 +113,9 @@ impl PacketSeries {
         if let Some((open, time)) = self.clock.advance(now) {
             return Some(self.tell(open, SortKey::first_at(time), observer));
         }
-        if self.others.len() >= self.limits.series_intervals {
+        if self.others.len() >= self.limits.series_intervals
+            && self.others.first_key_value().is_some_and(|(first, _)| *first < self.clock.open())
+        {
             // Packets of ever other times, which nobody waits for.
             let (phase, uid) = (Phase::Packet, Uid::NONE);
             let key = SortKey { time: now, phase, ordinal, uid, number: 0 };
@@ -126,9 +143,10 @@ impl PacketSeries {
         }
     }
 
-    /// Counts what the capture lost, where the row of `gaps` has it.
-    pub(crate) fn lose(&mut self, loss: &Loss) {
-        self.enter(loss.before.unwrap_or(loss.after));
+    /// Counts what the capture lost by engine time `now`, where the row of `gaps` has it: nobody confirms times of losses, so
+    /// that those of the future are taken for now.
+    pub(crate) fn lose(&mut self, loss: &Loss, now: Timestamp) {
+        self.enter(loss.before.unwrap_or(loss.after).min(now));
         self.current.dropped = self.current.dropped.saturating_add(loss.packets);
     }
 
@@ -156,7 +174,11 @@ impl PacketSeries {
     fn tell<O: Observer>(&mut self, open: i64, key: SortKey, observer: &mut O) -> IntervalEnd {
         self.hand_over(open, key, observer);
         let end = SortKey { number: 1, ..key };
-        observer.fact(&end, &Connection::NONE, Box::new(SharesEnd { open, listed: self.listed }));
+        observer.fact(
+            &end,
+            &Connection::NONE,
+            Box::new(SharesEnd { open, ranking: self.ranking.clone() }),
+        );
         IntervalEnd { key, open }
     }
 
@@ -173,9 +195,10 @@ impl PacketSeries {
         if told.is_empty() {
             return;
         }
-        let Self { intervals, depth, listed, .. } = *self;
+        let Self { intervals, depth, .. } = *self;
+        let ranking = self.ranking.clone();
         let (interface, figures) = (self.interface.clone(), told.into_iter().collect());
-        let share = PacketShare { intervals, depth, listed, interface, figures };
+        let share = PacketShare { intervals, depth, ranking, interface, figures };
         observer.fact(&key, &Connection::NONE, Box::new(share));
     }
 

@@ -13,6 +13,7 @@ use super::figures::{
     Bounded, FlowFigures, FlowInterval, HostTraffic, LostBytes, PacketFigures, Traffic,
 };
 use super::flows::LateShare;
+use super::packets::HostRanking;
 use crate::depth::Depth;
 use crate::limits::Limits;
 use crate::log::capture::CaptureVerdict;
@@ -31,6 +32,8 @@ pub(super) struct IntervalSum {
     other_interfaces: Option<Traffic>,
     services: Bounded<Option<Box<str>>, FlowFigures>,
     hosts: Bounded<Address, HostFigures>,
+    /// How many told of packets: each names hosts up to its own bound.
+    packet_shares: u32,
 }
 
 /// The interval that rows are of.
@@ -99,6 +102,7 @@ impl IntervalSum {
     /// Adds the share of whoever counts packets, of the interface `name` where that is known.
     pub(super) fn add_packets(&mut self, share: &PacketFigures, name: Option<&Arc<str>>) {
         self.total += &share.total;
+        self.packet_shares += 1;
         // Where the interface is known it is captured here, and all that is lost is told.
         if share.dropped > 0 || name.is_some() {
             let dropped = self.dropped.get_or_insert_default();
@@ -160,8 +164,8 @@ impl IntervalSum {
     pub(super) fn rows(
         mut self,
         interval: NumberedInterval,
-        listed: usize,
-        verdict: CaptureVerdict,
+        ranking: &HostRanking,
+        verdict: Option<CaptureVerdict>,
         mut take: impl FnMut(Series),
     ) {
         let depth = self.depth;
@@ -173,7 +177,7 @@ impl IntervalSum {
         let total = row(Kind::Total).with_packets(&self.total).with_roles(&self.flows, depth);
         take(Series {
             dropped: self.dropped,
-            verdict: Some(verdict),
+            verdict,
             open_flows: self.open_flows,
             ..total.with_flows(&self.flows, depth)
         });
@@ -198,10 +202,18 @@ impl IntervalSum {
         if let Some(rest) = &self.services.rest {
             take(Series { is_other: true, ..of_service(rest) });
         }
+        // Where flows of some hosts are in the rest of whoever counted them, nobody knows whose they are.
+        let is_beyond =
+            self.hosts.rest.as_ref().is_some_and(|rest| rest.flows != FlowFigures::default());
+        let unknown = FlowFigures::default();
         let of_host = |figures: &HostFigures| {
-            row(Kind::Host).with_host(&figures.traffic).with_flows(&figures.flows, depth)
+            let row = row(Kind::Host).with_host(&figures.traffic);
+            match is_beyond {
+                true => row.with_flows(&unknown, Depth::Packets),
+                false => row.with_flows(&figures.flows, depth),
+            }
         };
-        let hosts = RankedHosts::new(self.hosts, listed);
+        let hosts = RankedHosts::new(self.hosts, self.packet_shares, ranking);
         for (host, figures) in hosts.listed {
             take(Series { host: Some(host), ..of_host(&figures) });
         }
@@ -222,16 +234,27 @@ struct RankedHosts {
 }
 
 impl RankedHosts {
-    fn new(hosts: Bounded<Address, HostFigures>, most: usize) -> Self {
+    fn new(hosts: Bounded<Address, HostFigures>, shares: u32, ranking: &HostRanking) -> Self {
         let Bounded { named, rest } = hosts;
         let mut listed: Vec<_> = named.into_iter().collect();
         // Where not all are told apart, one without traffic may have some in the rest.
-        let is_whole = |figures: &HostFigures| rest.is_none() || figures.traffic.bytes() > 0;
-        listed.sort_unstable_by_key(|(host, figures)| {
-            (!is_whole(figures), Reverse(figures.traffic.bytes()), *host)
+        let is_whole =
+            |figures: &HostFigures| rest.is_none() || (shares == 1 && figures.traffic.bytes() > 0);
+        let rank = |figures: &HostFigures| {
+            let HostTraffic { sent, received } = &figures.traffic;
+            let FlowFigures { new, active, retransmitted, failures, .. } = figures.flows;
+            let counts = [received.bytes, sent.packets, received.packets, new, active];
+            (!is_whole(figures), Reverse(figures.traffic.bytes()), counts, retransmitted, failures)
+        };
+        // Pseudonyms are asked for only where all else is equal. Where several hosts have one, the last word makes runs alike.
+        listed.sort_unstable_by(|(one, of_one), (other, of_other)| {
+            rank(of_one)
+                .cmp(&rank(of_other))
+                .then_with(|| ranking.name(*one).cmp(&ranking.name(*other)))
+                .then_with(|| one.cmp(other))
         });
         let whole = listed.partition_point(|(_, figures)| is_whole(figures));
-        let others = listed.split_off(most.min(whole));
+        let others = listed.split_off(ranking.most.min(whole));
         if others.is_empty() && rest.is_none() {
             return Self { listed, rest: None, others: None };
         }

@@ -7,7 +7,7 @@ use std::thread;
 
 use anyhow::Context as _;
 use netsniff_console::unfinished;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::{emulate_default_handler, pipe};
 
 /// Lets signals that end the process remove its unfinished files first.
@@ -18,8 +18,18 @@ use signal_hook::low_level::{emulate_default_handler, pipe};
 pub(super) fn remove_unfinished() -> anyhow::Result<()> {
     static DONE: Once = Once::new();
     let mut result = Ok(());
-    DONE.call_once(|| result = [SIGINT, SIGTERM].into_iter().try_for_each(listen));
+    let ignored = std::fs::read_to_string("/proc/self/status").map_or(0, |text| ignored(&text));
+    // What the one who started us lets us ignore, as nohup does, stays so.
+    let is_heard = |signal: &i32| ignored >> (signal - 1) & 1 == 0;
+    let signals = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(is_heard);
+    DONE.call_once(|| result = signals.into_iter().try_for_each(listen));
     result
+}
+
+/// The signals that a process ignores, by bits from 1 on, as proc(5) tells them of it.
+fn ignored(status: &str) -> u64 {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 fn listen(signal: i32) -> anyhow::Result<()> {
@@ -37,4 +47,16 @@ fn listen(signal: i32) -> anyhow::Result<()> {
     };
     thread::Builder::new().name("signals".to_owned()).spawn(wait).context(failed)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignored_signals_are_those_of_the_mask() {
+        let status = "Name:\tnetsniff\nSigBlk:\t0000000000000002\nSigIgn:\t0000000000001003\n";
+        assert_eq!(ignored(status), 1 << (SIGHUP - 1) | 1 << (SIGINT - 1) | 1 << 12);
+        assert_eq!((ignored(""), ignored("SigIgn:\tx\n")), (0, 0));
+    }
 }

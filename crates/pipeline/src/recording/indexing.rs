@@ -3,6 +3,7 @@
 //! The thread reads each file that has ended, as `netsniff index` would, so that capturing and writing have nothing to
 //! do with it. A file that is removed before its turn leaves the rest without names: then indexing ends.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -44,7 +45,9 @@ pub struct Indexing(JoinHandle<Indexed>);
 /// Where there can be no thread.
 pub(super) fn start(naming: Naming, seed: u64) -> anyhow::Result<(Ended, Indexing)> {
     let (send, receive) = sync_channel(MOST_WAITING);
-    let series = Series::new(seed, naming, seed);
+    // What the files tell of the recording must not be the secret of its table of flows.
+    let number = RandomState::new().hash_one(seed);
+    let series = Series::new(number, naming, seed);
     let thread = thread::Builder::new().name("indexer".to_owned());
     let thread = thread.spawn(move || index(series, &receive));
     Ok((Ended(send), Indexing(thread.context("cannot start the indexing thread")?)))

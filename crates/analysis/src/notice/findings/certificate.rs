@@ -76,6 +76,9 @@ struct Certificate {
     not_after: Option<i64>,
 }
 
+/// Bytes of a subject that are kept.
+const MOST_SUBJECT: usize = 256;
+
 /// Certificates by their fingerprints. Rows of `x509` come once for each, those of `ssl` with each connection.
 #[derive(Debug)]
 struct Certificates {
@@ -114,7 +117,7 @@ impl Finding for Certificates {
             let subject = sighting.text("certificate.subject").unwrap_or_default();
             let is_own_issuer = sighting.text("certificate.issuer") == Some(subject);
             self.known.entry(&fingerprint.into(), || Certificate {
-                subject: subject.into(),
+                subject: subject.get(..MOST_SUBJECT).unwrap_or(subject).into(),
                 is_own_issuer,
                 not_before: sighting.nanos("certificate.not_valid_before"),
                 not_after: sighting.nanos("certificate.not_valid_after"),

@@ -8,9 +8,9 @@ use crate::notice::sighting::Sighting;
 
 static CLEAR_TEXT: Note = Note {
     name: "Netsniff::Clear_Text_Password",
-    doc: "Somebody logged in with a password in clear text: by HTTP, FTP, SMTP, POP3, IMAP or SOCKS. Guests of FTP do \
+    doc: "Somebody sent a password in clear text: by HTTP, FTP, SMTP, POP3, IMAP or SOCKS. Guests of FTP do \
           not count. For FTP it shows with the first command that `ftp` has.",
-    confidence: "High: the log-in was seen in traffic that is not encrypted.",
+    confidence: "High: it was seen in traffic that is not encrypted, whatever the server answered.",
     advice: "Change the password, and let the service take it only by TLS.",
 };
 
@@ -54,8 +54,9 @@ impl Finding for ClearText {
         if !TYPE.reads.iter().any(|(read, _)| *read == log) {
             return;
         }
-        let Some(user) = user(sighting) else { return };
-        let said = format!("somebody logged in by {log} with a password in clear text");
+        let sent = |user: &&[u8]| !user.is_empty() && *user != b"<problem-decoding>";
+        let Some(user) = user(sighting).filter(sent) else { return };
+        let said = format!("somebody sent a password by {log} in clear text");
         let found = Found::new(&CLEAR_TEXT, Confidence::High, sighting, said);
         let hosts = identifier(&[found.row.src, found.row.dst], found.row.p);
         out.push(found.told_by([&hosts, user].concat()));

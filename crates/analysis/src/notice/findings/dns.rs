@@ -13,7 +13,8 @@ use crate::notice::threshold::{Threshold, Thresholds};
 static UNANSWERED: Note = Note {
     name: "Netsniff::DNS_Unanswered",
     doc: "Of the last `dns_queries` queries to a resolver, more than half had no answer.",
-    confidence: "Medium where it answered any of them, else low: a capture that sees one direction looks the same.",
+    confidence: "Medium where it answered any of them, else low: a capture that sees one direction looks the same. An answer that the capture lost \
+                 counts as none.",
     advice: "Find out whether the resolver runs, and whether its answers take another way than the capture sees.",
 };
 static FAILURES: Note = Note {
@@ -151,6 +152,14 @@ impl Dns {
             return;
         };
         let domain = domain(query);
+        // Names of reverse look-ups are made of addresses, and those of IPv6 are long.
+        if domain
+            .rsplit(|byte| *byte == b'.')
+            .next()
+            .is_some_and(|top| top.eq_ignore_ascii_case(b"arpa"))
+        {
+            return;
+        }
         let Names(names) = self.names.entry(&(client, domain.into()), Names::default);
         if names.len() >= self.many_names || !names.insert(query.into()) {
             return;
@@ -166,11 +175,18 @@ impl Dns {
     }
 }
 
-/// The last two labels of a name.
+/// The last two labels of a name, or three below a country whose second label is short, as `co.uk`.
 fn domain(name: &[u8]) -> &[u8] {
-    let dots = name.iter().enumerate().rev().filter(|(_, byte)| **byte == b'.');
-    let start = dots.map(|(at, _)| at + 1).nth(1).unwrap_or(0);
-    name.get(start..).unwrap_or_default()
+    let last = |labels: usize| {
+        let dots = name.iter().enumerate().rev().filter(|(_, byte)| **byte == b'.');
+        let start = dots.map(|(at, _)| at + 1).nth(labels - 1).unwrap_or(0);
+        name.get(start..).unwrap_or_default()
+    };
+    let two = last(2);
+    match two.iter().position(|byte| *byte == b'.') {
+        Some(second) if second <= 3 && two.len() - second == 3 => last(3),
+        _ => two,
+    }
 }
 
 impl Finding for Dns {
@@ -200,6 +216,8 @@ mod tests {
     fn a_domain_has_two_labels() {
         assert_eq!(domain(b"a.b.example.com"), b"example.com");
         assert_eq!(domain(b"example.com"), b"example.com");
+        assert_eq!(domain(b"a.b.example.co.uk"), b"example.co.uk");
+        assert_eq!(domain(b"a.example.uk"), b"example.uk");
         assert_eq!(domain(b"com"), b"com");
         assert_eq!(domain(b""), b"");
     }

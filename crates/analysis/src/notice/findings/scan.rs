@@ -49,8 +49,7 @@ pub(super) const TYPE: FindingType = FindingType {
     reads: &[("conn", &["ts", "proto", "conn_state", "history", "quality"])],
     thresholds: &[MANY_PORTS, MANY_HOSTS, SECONDS],
     make: |thresholds: &Thresholds| {
-        // There are no more ports, and a set is not to grow without a bound.
-        let many = |threshold| thresholds.get(threshold).min(u64::from(u16::MAX)) as usize;
+        let many = |threshold| thresholds.get(threshold).min(MOST_TARGETS) as usize;
         Box::new(Scans {
             ports: Bounded::new(MOST_ENTRIES),
             hosts: Bounded::new(MOST_ENTRIES),
@@ -61,6 +60,9 @@ pub(super) const TYPE: FindingType = FindingType {
         })
     },
 };
+
+/// Targets of a scan that are told apart at most: a set is not to grow without a bound.
+const MOST_TARGETS: u64 = 1_000;
 
 /// Failed attempts by who made them and what they have in common.
 #[derive(Debug)]
@@ -76,7 +78,9 @@ struct Scans {
 /// Failed attempts within a window.
 #[derive(Debug)]
 struct Attempts<T> {
+    /// When the earliest and the latest of them began.
     first: i64,
+    last: i64,
     targets: BTreeSet<T>,
     rejected: BTreeSet<T>,
     uids: Vec<String>,
@@ -92,17 +96,24 @@ struct Attempt<'a> {
 
 impl<T: Ord + Copy> Attempts<T> {
     const fn new() -> Self {
-        Self { first: 0, targets: BTreeSet::new(), rejected: BTreeSet::new(), uids: Vec::new() }
+        Self {
+            first: 0,
+            last: 0,
+            targets: BTreeSet::new(),
+            rejected: BTreeSet::new(),
+            uids: Vec::new(),
+        }
     }
 
     /// Takes an attempt. Whether they are so many now, for the first time in their window.
     fn add(&mut self, target: T, attempt: Attempt<'_>, many: usize, window: i64) -> bool {
-        let since = attempt.start.saturating_sub(self.first);
-        if self.targets.is_empty() || since > window {
-            *self = Self { first: attempt.start, ..Self::new() };
-        } else if since < -window {
+        let start = attempt.start;
+        if self.targets.is_empty() || start.saturating_sub(self.first) > window {
+            *self = Self { first: start, last: start, ..Self::new() };
+        } else if self.last.saturating_sub(start) > window {
             return false;
         }
+        (self.first, self.last) = (self.first.min(start), self.last.max(start));
         // Behind a scan that was told, they are counted no more until the window ends.
         if self.targets.len() >= many {
             return false;

@@ -4,9 +4,12 @@ use netsniff_packet::{Address, Timestamp};
 
 use crate::log::Confidence;
 use crate::notice::bounded::Bounded;
-use crate::notice::finding::{Finding, FindingType, Found, MOST_ENTRIES, MOST_UIDS, Note};
+use crate::notice::finding::{
+    Finding, FindingType, Found, MOST_ENTRIES, MOST_UIDS, Note, identifier,
+};
 use crate::notice::sighting::Sighting;
 use crate::notice::threshold::{Threshold, Thresholds};
+use crate::record::Port;
 
 static UNANSWERING: Note = Note {
     name: "Netsniff::Unanswering_Server",
@@ -45,6 +48,8 @@ struct Server {
     has_answered: bool,
     unanswered: u64,
     uids: Vec<String>,
+    /// Who asked last: a SYN that is sent again after a while is the same attempt, though `conn` has a row for each.
+    asked: Option<(Address, u16)>,
 }
 
 /// Whether a connection shows that the server answered; `None` where it shows neither.
@@ -77,6 +82,11 @@ impl Finding for Unanswering {
             *server = Server { has_answered, ..Server::default() };
             return;
         }
+        let asks = sighting.address("id.orig_h").zip(sighting.port("id.orig_p"));
+        if asks.is_some() && server.asked == asks {
+            return;
+        }
+        server.asked = asks;
         server.unanswered += 1;
         if server.uids.len() < MOST_UIDS {
             server.uids.extend(sighting.word("uid").map(str::to_owned));
@@ -88,7 +98,9 @@ impl Finding for Unanswering {
             let mut found = Found::new(&UNANSWERING, confidence, sighting, said);
             // Anybody may have asked.
             found.row.src = None;
-            out.push(found.counting(self.many).of_many(server.uids.clone()));
+            let identifier = identifier(&[Some(host)], Some(Port(port)));
+            let found = found.counting(self.many).of_many(server.uids.clone());
+            out.push(found.told_by(identifier));
         }
     }
 

@@ -41,8 +41,18 @@ fn old_version(version: &str) -> Option<Confidence> {
 
 fn weak_cipher(cipher: &str) -> Option<Confidence> {
     let has = |word: &str| cipher.split('_').any(|part| part == word);
+    // Names of SSL 2 (draft-hickman-netscape-ssl): DES_192_EDE3 is triple DES.
+    if has("EDE3") {
+        return Some(Confidence::Medium);
+    }
     // The signalling value of RFC 5746 is no suite, and nothing is established with it.
-    if has("NULL") || has("EXPORT") || has("EXPORT1024") || has("anon") || has("RC4") || has("DES")
+    if has("NULL")
+        || has("EXPORT")
+        || has("EXPORT40")
+        || has("EXPORT1024")
+        || has("anon")
+        || has("RC4")
+        || has("DES")
     {
         Some(Confidence::High)
     } else if has("3DES") {
@@ -85,6 +95,8 @@ mod tests {
             ("TLS_RSA_EXPORT_WITH_DES40_CBC_SHA", Some(Confidence::High)),
             ("TLS_DH_anon_WITH_AES_128_CBC_SHA", Some(Confidence::High)),
             ("TLS_RSA_WITH_NULL_SHA", Some(Confidence::High)),
+            ("SSLv20_CK_DES_192_EDE3_CBC_WITH_MD5", Some(Confidence::Medium)),
+            ("SSLv20_CK_RC2_128_CBC_EXPORT40_WITH_MD5", Some(Confidence::High)),
             ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", None),
             ("TLS_CHACHA20_POLY1305_SHA256", None),
         ] {

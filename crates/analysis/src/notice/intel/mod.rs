@@ -172,7 +172,7 @@ fn row(
         id_orig_p: sighting.port("id.orig_p").map(Port),
         id_resp_h: sighting.address("id.resp_h"),
         id_resp_p: sighting.port("id.resp_p").map(Port),
-        seen_indicator: what.into(),
+        seen_indicator: Some(what.into()),
         seen_indicator_type: kind.name(),
         seen_where: place.name,
         seen_node: "netsniff",

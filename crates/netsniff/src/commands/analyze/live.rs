@@ -392,11 +392,12 @@ fn close(
     Ok(Closed { outcome, entries, failures, recorded_late })
 }
 
-/// The settings for the packets of one interface.
+/// The settings for the packets of one ring of an interface.
 fn on_interface(settings: &Settings, interface: &str) -> Settings {
     let mut settings = settings.clone();
     if let Some(series) = &mut settings.options.series {
         series.interface = Some(interface.into());
+        series.is_of_ring = settings.workers > 1;
     }
     settings
 }

@@ -50,7 +50,7 @@ fn make(link: &Path, program: &Path) -> anyhow::Result<String> {
 fn remove(link: &Path) -> anyhow::Result<String> {
     let shown = link.display();
     match link.symlink_metadata() {
-        Ok(metadata) if metadata.is_symlink() => {
+        Ok(metadata) if metadata.is_symlink() && leads_to_netsniff(link) => {
             fs::remove_file(link).with_context(|| format!("cannot remove {shown}"))?;
             Ok(format!("{shown} is removed\n"))
         }
@@ -60,6 +60,14 @@ fn remove(link: &Path) -> anyhow::Result<String> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(format!("{shown} is not there\n")),
         Err(error) => Err(error).with_context(|| format!("cannot look at {shown}")),
     }
+}
+
+/// Whether a link leads to a program of this name, though it may be gone.
+fn leads_to_netsniff(link: &Path) -> bool {
+    let of_this = std::env::current_exe().ok();
+    fs::read_link(link).is_ok_and(|to| {
+        Some(&to) == of_this.as_ref() || to.file_name().is_some_and(|name| name == LINK)
+    })
 }
 
 /// The folder of the user where Wireshark looks for such programs.
@@ -105,10 +113,13 @@ mod tests {
         let _ = fs::remove_dir_all(&folder);
         let link = folder.join("deep").join(LINK);
         assert!(remove(&link).unwrap().contains("is not there"));
-        make(&link, Path::new("/gone")).unwrap();
-        make(&link, Path::new("/bin/sh")).unwrap();
-        assert_eq!(fs::read_link(&link).unwrap(), Path::new("/bin/sh"));
+        make(&link, Path::new("/gone/netsniff")).unwrap();
+        make(&link, Path::new("/opt/netsniff")).unwrap();
+        assert_eq!(fs::read_link(&link).unwrap(), Path::new("/opt/netsniff"));
         assert!(remove(&link).unwrap().contains("is removed"));
+        symlink("/bin/sh", &link).unwrap();
+        assert!(remove(&link).unwrap_err().to_string().contains("no link that netsniff made"));
+        fs::remove_file(&link).unwrap();
         fs::write(&link, "mine").unwrap();
         for result in [make(&link, Path::new("/bin/sh")), remove(&link)] {
             assert!(result.unwrap_err().to_string().contains("no link that netsniff made"));

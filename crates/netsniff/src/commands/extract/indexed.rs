@@ -75,6 +75,10 @@ pub(super) fn open(
         // Files of one recording have the names of the whole of it, so that any of them may be left out.
         let is_of_recording =
             matches!(of_all, Together::Recording(_)) && *recording.get_or_insert(of_all) == of_all;
+        if is_of_recording && args.reads_twice() {
+            let said = "it has the uids of its whole recording, and --where and --fuid find those of the files at hand";
+            return Err(format!("{}: {said}", index_name(path).display()));
+        }
         if of_all != together && !is_of_recording {
             let said = "it was made of other captures together: netsniff index and extract take the same, in the same order, or files of one recording";
             return Err(format!("{}: {said}", index_name(path).display()));
@@ -121,8 +125,12 @@ fn open_one(
 
 /// Opens the index of a capture of `size` bytes, which cannot be much longer.
 fn index_of(capture: &Path, size: u64) -> Result<Index<File>, String> {
-    let opened =
-        File::open(index_name(capture)).and_then(|file| Ok((file.metadata()?.len(), file)));
+    let name = index_name(capture);
+    // Who opens a pipe waits for its writer.
+    if name.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        return Err("it is no regular file".to_owned());
+    }
+    let opened = File::open(name).and_then(|file| Ok((file.metadata()?.len(), file)));
     let (len, file) = opened.map_err(|error| match error.kind() {
         ErrorKind::NotFound => "there is no such index".to_owned(),
         _ => format!("cannot read: {error}"),

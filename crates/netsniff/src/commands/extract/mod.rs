@@ -62,6 +62,11 @@ pub fn run(args: &ExtractArgs) -> anyhow::Result<u8> {
                     result => result?,
                 };
                 let missing = flows.missing_in(&found);
+                if !missing.is_empty() {
+                    say(
+                        "the indexes of a recording have the uids of all of it: --no-index finds those of its files at hand",
+                    );
+                }
                 return end(args, false, &statistics, &missing, &missing_files);
             }
             Err(why) => say(&format!("{why}; all of it is read")),
@@ -166,7 +171,7 @@ impl Report {
         for name in &self.missing {
             say(&format!(
                 "{name}: it is not in the input, or another condition excludes it; uids are those of netsniff analyze over \
-                 the same files, without a filter, with the same --timeout and --tunnel-ports"
+                 the same files, without --from, --to and a filter, with the same --timeout and --tunnel-ports"
             ));
         }
         if self.packets_hurried > 0 {

@@ -53,10 +53,13 @@ impl Span {
         self.from.is_none_or(|from| from <= time) && self.to.is_none_or(|to| time < to)
     }
 
-    /// Whether some of what was lost may have come in it.
-    fn touches(&self, loss: &Loss) -> bool {
-        let began = loss.before.unwrap_or(loss.after);
-        self.from.is_none_or(|from| from <= loss.after) && self.to.is_none_or(|to| began < to)
+    /// What was lost, if some of it may have come in the span; behind its end nothing is told. What is not known to have
+    /// begun at some packet reaches back to the begin.
+    fn part_of(&self, loss: &Loss) -> Option<Loss> {
+        let begins = |to: Timestamp| loss.before.is_none_or(|began| began < to);
+        let touches = self.from.is_none_or(|from| from <= loss.after) && self.to.is_none_or(begins);
+        touches
+            .then(|| Loss { after: self.to.map_or(loss.after, |to| loss.after.min(to)), ..*loss })
     }
 }
 
@@ -104,7 +107,8 @@ impl Within {
     pub(super) fn filter(&mut self, batch: &mut Batch) {
         let Self { span, left_out } = self;
         let losses = core::mem::take(&mut batch.losses);
-        let mut losses = losses.into_iter().filter(|(_, loss)| span.touches(loss)).peekable();
+        let part = |(before, loss): (u32, Loss)| Some((before, span.part_of(&loss)?));
+        let mut losses = losses.into_iter().filter_map(part).peekable();
         let (mut number, mut kept) = (0, 0);
         batch.packets.retain(|packet| {
             while let Some((_, loss)) = losses.next_if(|(before, _)| *before <= number) {
@@ -172,6 +176,23 @@ mod tests {
         assert_eq!(told(Some(7), None), (vec![7], vec![(0, 7)], 5, Some((1, 5))));
         assert_eq!(told(Some(8), None), (vec![], vec![], 6, Some((1, 7))));
         assert_eq!(told(Some(1), None).3, None);
+    }
+
+    #[test]
+    fn a_loss_that_may_reach_back_to_the_begin_is_told_of_every_part() {
+        let told = |from, to| {
+            let mut batch = batch(&[1, 5]);
+            batch.losses.clear();
+            let (before, after) = (None, at(9));
+            batch.push_loss(Loss { before, after, packets: 7, stage: Stage::Interface });
+            within(from, to).filter(&mut batch);
+            let seconds = |(at, loss): &(u32, Loss)| (*at, loss.after.nanos() / 1_000_000_000);
+            batch.losses.iter().map(seconds).collect::<Vec<_>>()
+        };
+        assert_eq!(told(None, Some(3)), [(1, 3)], "behind what is left");
+        assert_eq!(told(Some(2), None), [(1, 9)]);
+        assert_eq!(told(Some(2), Some(4)), [(0, 4)]);
+        assert_eq!(told(Some(10), None), []);
     }
 
     #[test]

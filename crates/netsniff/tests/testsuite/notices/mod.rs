@@ -184,9 +184,11 @@ Neither is on unless it is asked for.
 - Findings are made of records, behind whoever merges these: they are the same for any number of workers.
 - `confidence` says how sure a finding is. What rests on something that was not seen is never `high`.
 - `uids` has up to 10 connections that show it, `advice` says what to do.
-- `msg` names nobody, so that `-a` leaves it readable. Hosts and names stand in columns of their own, which `-a` maps.
+- `msg` names nobody, so that `-a` leaves it readable. Hosts stand in columns of their own, which `-a` maps. `sub` is
+  unset then, and `seen.indicator` stands for addresses and domains alone.
 - The same finding for the same hosts has one row an hour (`suppress_for`).
-- What findings remember is bounded: 10,000 entries a table. The summary says how many were given up.
+- What findings remember is bounded: 10,000 entries a table, 1,000 of long names. It does not count for
+  `--memory`. The summary says how many were given up.
 - Columns that need what netsniff does not have are left out of Zeek's form: mail addresses and the places of hosts.
 
 ## Indicators
@@ -204,6 +206,7 @@ bad.example\tIntel::DOMAIN\tmy list\tF
 
 Addresses match exactly or by a net, everything else as a whole and without regard to case. A domain does not match the
 names below it, and a URL has no scheme, both as in Zeek. Hashes of files need `--hashes`.
+Hashes of certificates are SHA-256; Zeek looks for SHA-1.
 Zeek looks at the addresses of a TCP connection once it is established; netsniff looks at those of each row of `conn`.
 
 ## Thresholds
@@ -213,3 +216,27 @@ Zeek looks at the addresses of a TCP connection once it is established; netsniff
 | name | default | what it is |
 |---|---|---|
 ";
+
+/// A user and a hash are told in their protocols' own columns, whose pseudonyms those of names are not.
+#[test]
+fn pseudonyms_leave_out_what_is_neither_host_nor_name() {
+    let capture = recorded("protocols.pcapng");
+    let plain = stream(&capture, &["--notices"]);
+    let found = rows(&plain, "notice");
+    let is_clear_text = |row: &&Value| row["note"] == "Netsniff::Clear_Text_Password";
+    assert!(found.iter().any(|row| is_clear_text(&row)), "{found:?}");
+    let scratch = Scratch::new("intel-users");
+    let file = indicators(&scratch, "alice\tIntel::USER_NAME\tlist\t-\tT\n");
+    let arguments = ["--intel", file.to_str().unwrap(), "--notices"];
+    let (open, hidden) =
+        (stream(&capture, &arguments), stream(&capture, &[&arguments[..], &["-a"]].concat()));
+    let seen = |all: &str| {
+        rows(all, "intel").iter().filter(|row| row["seen.indicator"] == "alice").count()
+    };
+    assert!(seen(&open) > 0, "the user is seen");
+    assert_eq!(rows(&open, "intel").len(), rows(&hidden, "intel").len());
+    assert_eq!(seen(&hidden), 0);
+    for row in rows(&hidden, "intel").iter().chain(&rows(&hidden, "notice")) {
+        assert!(row["seen.indicator"].is_null() && row["sub"].is_null(), "{row}");
+    }
+}

@@ -76,7 +76,7 @@ impl Sidecar {
         choices: u64,
     ) -> anyhow::Result<Writer<BufWriter<File>>> {
         let header = Header { capture: self.identity, together, choices };
-        let begun = unlinked::replace(self.written.path()).and_then(|file| {
+        let begun = unlinked::replace_private(self.written.path()).and_then(|file| {
             Writer::new(BufWriter::with_capacity(WRITE_SIZE, file), &header, &self.blocks)
         });
         begun.with_context(|| format!("cannot write {}", self.written.path().display()))

@@ -142,7 +142,7 @@ pub struct AnalyzeArgs {
     notices: NoticeArgs,
     /// Also write an index beside each file, by which netsniff extract finds packets without reading all; the files are read
     /// once more. Options that change which connections there are exclude it
-    #[arg(long, conflicts_with_all = ["interfaces", "filter", "anonymize", "max_flows", "memory", "checksums", "depth", "protocols"])]
+    #[arg(long, conflicts_with_all = ["interfaces", "from", "to", "filter", "anonymize", "max_flows", "memory", "checksums", "depth", "protocols"])]
     index: bool,
     /// Which bytes of a TCP stream count where segments that nobody read yet overlap and differ
     #[arg(long, value_enum, value_name = "WHICH", default_value_t)]
@@ -368,7 +368,7 @@ impl AnalyzeArgs {
             protocols: self.protocols,
             hashes: self.hashes,
             bodies: self.bodies()?,
-            watch: self.notices.watch()?,
+            watch: self.notices.watch(self.anonymize)?,
             ..Options::default()
         })
     }

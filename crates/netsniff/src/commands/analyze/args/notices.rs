@@ -30,10 +30,10 @@ fn parse(text: &str) -> Result<Thresholds, String> {
 }
 
 impl NoticeArgs {
-    /// What records are looked through for, if anything.
-    pub(super) fn watch(&self) -> Result<Option<Arc<Watch>>, UsageError> {
+    /// What records are looked through for, if anything; with `hides`, rows have pseudonyms.
+    pub(super) fn watch(&self, hides: bool) -> Result<Option<Arc<Watch>>, UsageError> {
         let findings = self.notices.then(|| self.notice_thresholds.clone().unwrap_or_default());
-        Ok(Watch::new(findings, self.indicators()?.map(Arc::new)).map(Arc::new))
+        Ok(Watch::new(findings, self.indicators()?.map(Arc::new), hides).map(Arc::new))
     }
 
     /// The indicators of all files.

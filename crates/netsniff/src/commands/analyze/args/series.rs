@@ -25,7 +25,12 @@ impl SeriesArgs {
     /// What is to be told, if anything.
     pub(super) fn options(&self) -> Option<SeriesOptions> {
         let hosts = self.series_hosts.unwrap_or(SeriesOptions::HOSTS);
-        self.series.map(|interval| SeriesOptions { interval, hosts, interface: None })
+        self.series.map(|interval| SeriesOptions {
+            interval,
+            hosts,
+            interface: None,
+            is_of_ring: false,
+        })
     }
 
     /// The bounds with which the log stays within its part of `rest` bytes, and what it may take.
