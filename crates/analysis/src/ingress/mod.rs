@@ -84,10 +84,10 @@ impl Ingress {
             ties: Ties::new(),
             tie: 0,
             fragments: Fragments::new(limits),
-            series: options
-                .series
-                .as_ref()
-                .map(|series| Box::new(PacketSeries::new(series, &options, limits))),
+            series: options.series.as_ref().map(|series| {
+                let pseudonyms = options.anonymizer.clone();
+                Box::new(PacketSeries::new(series, options.deepest(), pseudonyms, limits))
+            }),
             tunnels: Tunnels::new(limits, options.tunnel_ports, Naming::new(options.anonymizer)),
             statistics: PacketStatistics::default(),
         }

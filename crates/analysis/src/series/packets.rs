@@ -11,7 +11,6 @@ use super::figures::{PacketFigures, Traffic};
 use crate::depth::Depth;
 use crate::key::uid::Uid;
 use crate::limits::Limits;
-use crate::options::Options;
 use crate::record::{Connection, Fact, Observer, Phase, SortKey};
 
 /// Counts packets by intervals.
@@ -84,13 +83,18 @@ impl Fact for SharesEnd {
 
 impl PacketSeries {
     /// Nothing counted yet.
-    pub(crate) fn new(options: &SeriesOptions, all: &Options, limits: Limits) -> Self {
+    pub(crate) fn new(
+        options: &SeriesOptions,
+        depth: Depth,
+        pseudonyms: Option<Arc<Anonymizer>>,
+        limits: Limits,
+    ) -> Self {
         let intervals = Intervals::new(options.interval);
         Self {
             intervals,
             clock: IntervalClock::new(intervals),
-            depth: all.deepest(),
-            ranking: HostRanking { most: options.hosts, pseudonyms: all.anonymizer.clone() },
+            depth,
+            ranking: HostRanking { most: options.hosts, pseudonyms },
             interface: options.interface.clone(),
             last: i64::MIN,
             current: PacketFigures::default(),
