@@ -90,13 +90,15 @@ mod tests {
     fn a_section_that_begins_at_the_end_of_a_block_is_told() {
         let mut found = false;
         // The second section begins at each of these places, at one of which a read ends.
-        for first in (700..1200).step_by(4) {
+        for first in (4..2000).step_by(4) {
             let mut bytes = Vec::new();
-            add_section(&mut bytes, [first].into_iter().chain([960; 65]));
+            add_section(&mut bytes, [960; 100].into_iter().chain([first]).chain([960; 31]));
             let described = add_section(&mut bytes, [1000; 300].into_iter()) as u64;
             let (blocks, packets) = blocks_of(&*bytes).unwrap();
-            assert_eq!(packets, 366);
+            assert_eq!(packets, 432);
             let behind = blocks.iter().position(|block| block.at == described);
+            // The first block tells of the first interface anyway.
+            let behind = behind.filter(|at| *at > 1);
             if let Some(behind) = behind {
                 found = true;
                 assert!(blocks[behind - 1].tells && blocks[behind].tells, "{blocks:?}");
