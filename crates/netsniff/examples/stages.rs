@@ -95,6 +95,7 @@ fn whole<K: RowSink<Error = anyhow::Error> + Send>(
         workers: 1,
         format,
         seed: SEED,
+        prompt: false,
     };
     let mut reader = open(path)?;
     let start = Instant::now();

@@ -44,6 +44,7 @@ fn live(capture: &Path, directory: &Directory, bounds: Bounds) -> WriterOutcome 
         workers: 1,
         format: FORMAT,
         seed: 1,
+        prompt: false,
     };
     let producer = producers.pop().expect("a producer");
     let mut ring = Analyser::new(&settings, Box::new(|_, _| {}), None, producer, false);

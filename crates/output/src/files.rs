@@ -346,6 +346,10 @@ impl RowSink for LogFiles {
         }
         self.row_of_new_file(log, key.time, bytes)
     }
+
+    fn publish(&mut self) -> anyhow::Result<()> {
+        self.each(Self::write_out)
+    }
 }
 
 impl LiveSink for LogFiles {

@@ -91,6 +91,10 @@ impl<W: Write> RowSink for Stream<W> {
         self.appender.append(log, bytes, &mut self.row)?;
         self.writer.write_all(&self.row).with_context(|| format!("cannot write {}", self.name))
     }
+
+    fn publish(&mut self) -> anyhow::Result<()> {
+        self.writer.flush().with_context(|| format!("cannot write {}", self.name))
+    }
 }
 
 #[cfg(test)]

@@ -14,8 +14,9 @@ use crate::reader::Reader;
 /// Several files read as one, by time; at equal times in the order of the files.
 ///
 /// The order within a file is kept, also where its time goes back. Each interface of each file gets
-/// a number of its own. With a single file nothing is copied and nothing renumbered; with several,
-/// each packet is copied once.
+/// a number of its own. Packets of a file that is alone, or the only one that has not ended, are not
+/// copied; of several each packet is copied once. What was read is handed out before an input is read that
+/// is alone, since it may be one that waits.
 #[derive(Debug)]
 pub struct Merged<R: Read> {
     inputs: Vec<Input<R>>,
@@ -29,6 +30,8 @@ pub struct Merged<R: Read> {
     losses: Vec<Loss>,
     /// What is told there besides.
     notes: Vec<Note>,
+    /// Whether readers are asked for notes.
+    keeps_notes: bool,
     /// A failure that is to be told after the packets before it.
     failure: Option<MergeError>,
 }
@@ -71,16 +74,7 @@ impl<R: Read> Merged<R> {
     pub fn new(mut readers: Vec<Reader<R>>) -> Self {
         let share = ALL_BUFFERS / readers.len().max(1);
         readers.iter_mut().for_each(|reader| reader.limit_read_size(share));
-        let input = |reader| Input {
-            reader,
-            batch: Batch::default(),
-            given: 0,
-            given_losses: 0,
-            given_notes: 0,
-            ended: false,
-            numbers: Vec::new(),
-        };
-        let inputs: Vec<_> = readers.into_iter().map(input).collect();
+        let inputs: Vec<_> = readers.into_iter().map(Input::new).collect();
         Self {
             unread: (0..inputs.len()).rev().collect(),
             inputs,
@@ -88,12 +82,23 @@ impl<R: Read> Merged<R> {
             interfaces: Vec::new(),
             losses: Vec::new(),
             notes: Vec::new(),
+            keeps_notes: false,
             failure: None,
         }
     }
 
+    /// Adds a file, whose packets come behind what was handed out so far.
+    pub fn push(&mut self, mut reader: Reader<R>) {
+        if self.keeps_notes {
+            reader.keep_notes();
+        }
+        self.unread.push(self.inputs.len());
+        self.inputs.push(Input::new(reader));
+    }
+
     /// Puts into batches what files tell besides packets: [`Batch::notes`].
     pub fn keep_notes(&mut self) {
+        self.keeps_notes = true;
         self.inputs.iter_mut().for_each(|input| input.reader.keep_notes());
     }
 
@@ -139,6 +144,7 @@ impl<R: Read> Merged<R> {
         } else {
             self.losses.extend(input.batch.losses.drain(..).map(|(_, loss)| loss));
             self.notes.extend(input.batch.notes.drain(..).map(|(_, note)| note));
+            input.batch = Batch::default();
         }
     }
 
@@ -151,8 +157,7 @@ impl<R: Read> Merged<R> {
             input.give_told(batch);
             if let Some(record) = input.batch.packets.get(input.given) {
                 let mut packet = input.batch.packet(record);
-                let local = packet.interface as usize;
-                packet.interface = input.numbers.get(local).copied().unwrap_or(packet.interface);
+                packet.interface = input.number_of(packet.interface);
                 batch.push(&packet);
             }
             input.given += 1;
@@ -167,16 +172,51 @@ impl<R: Read> Merged<R> {
         }
     }
 
-    /// The only file: its packets need not be copied.
-    fn read_single(&mut self, batch: &mut Batch) -> Option<Result<Progress, MergeError>> {
-        let [input] = self.inputs.as_mut_slice() else { return None };
-        let progress = input.reader.read_batch(batch);
-        number(&mut self.interfaces, 0, input);
-        Some(progress.map_err(|source| MergeError { input: 0, source }))
+    /// The only input that has not ended, if everything else of the others was handed out.
+    fn alone(&self) -> Option<usize> {
+        let has_more = !self.next.is_empty() || !self.losses.is_empty() || !self.notes.is_empty();
+        let &[index] = self.unread.as_slice() else { return None };
+        (!has_more && self.failure.is_none()).then_some(index)
+    }
+
+    /// Reads the only input that has not ended: its packets need not be copied.
+    fn read_alone(&mut self, index: usize, batch: &mut Batch) -> Result<Progress, MergeError> {
+        let Some(input) = self.inputs.get_mut(index) else { return Ok(Progress::End) };
+        let progress = if input.ended { Ok(Progress::End) } else { input.reader.read_batch(batch) };
+        input.ended = !matches!(progress, Ok(Progress::More));
+        number(&mut self.interfaces, index, input);
+        if input.ended {
+            self.unread.clear();
+        }
+        if self.inputs.len() > 1
+            && let Some(input) = self.inputs.get(index)
+        {
+            for packet in &mut batch.packets {
+                packet.interface = input.number_of(packet.interface);
+            }
+        }
+        progress.map_err(|source| MergeError { input: index, source })
     }
 }
 
 impl<R: Read> Input<R> {
+    fn new(reader: Reader<R>) -> Self {
+        Self {
+            reader,
+            batch: Batch::default(),
+            given: 0,
+            given_losses: 0,
+            given_notes: 0,
+            ended: false,
+            numbers: Vec::new(),
+        }
+    }
+
+    /// The number of an interface among those of all files.
+    fn number_of(&self, local: u32) -> u32 {
+        self.numbers.get(local as usize).copied().unwrap_or(local)
+    }
+
     /// Hands out what was lost before the next packet, and what is told of it and before it.
     fn give_told(&mut self, batch: &mut Batch) {
         while let Some(&(at, loss)) = self.batch.losses.get(self.given_losses)
@@ -208,15 +248,16 @@ impl<R: Read> Source for Merged<R> {
     /// Fills the batch with the packets that come next. A failure ends its own input alone: the
     /// others go on at the next call.
     fn read_batch(&mut self, batch: &mut Batch) -> Result<Progress, MergeError> {
-        if let Some(result) = self.read_single(batch) {
-            return result;
+        if let Some(index) = self.alone() {
+            batch.clear_packets();
+            return self.read_alone(index, batch);
         }
         batch.clear();
         while batch.data.len() < BATCH_BYTES && batch.packets.len() < BATCH_PACKETS {
             if let Some(failure) = self.failure.take_if(|_| batch.packets.is_empty()) {
                 return Err(failure);
             }
-            if self.failure.is_some() {
+            if self.failure.is_some() || self.alone().is_some() {
                 return Ok(Progress::More);
             }
             if let Some(index) = self.unread.pop() {

@@ -53,6 +53,15 @@ pub trait RowSink {
     ///
     /// When the row cannot be written.
     fn row(&mut self, log: usize, key: &SortKey, bytes: &[u8]) -> Result<(), Self::Error>;
+
+    /// Lets whoever reads along see all rows so far. Without an override nothing waits for that.
+    ///
+    /// # Errors
+    ///
+    /// When a row cannot be written.
+    fn publish(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
 }
 
 impl<S: RowSink> RowSink for &mut S {
@@ -61,5 +70,9 @@ impl<S: RowSink> RowSink for &mut S {
     #[inline]
     fn row(&mut self, log: usize, key: &SortKey, bytes: &[u8]) -> Result<(), Self::Error> {
         (**self).row(log, key, bytes)
+    }
+
+    fn publish(&mut self) -> Result<(), Self::Error> {
+        (**self).publish()
     }
 }

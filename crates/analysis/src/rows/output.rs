@@ -96,6 +96,16 @@ impl<S: RowSink, E: Encode + Clone> Output<S, E> {
         self.taker.error.take().map_or(Ok(()), Err)
     }
 
+    /// Lets whoever reads along see the rows that are complete.
+    ///
+    /// # Errors
+    ///
+    /// The first error of the sink, once.
+    pub fn publish(&mut self) -> Result<(), S::Error> {
+        self.check()?;
+        self.taker.sink.publish()
+    }
+
     /// Writes what waits for the end of the input, which came at engine time `now`.
     ///
     /// # Errors

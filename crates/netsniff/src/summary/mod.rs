@@ -69,6 +69,9 @@ pub struct Input {
     /// Latest timestamp.
     #[serde(serialize_with = "seconds")]
     pub last: Option<Timestamp>,
+    /// How several files were read.
+    #[serde(skip)]
+    pub order: &'static str,
     /// Whether it was captured by this run.
     #[serde(skip)]
     pub is_live: bool,

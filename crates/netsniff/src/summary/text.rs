@@ -42,7 +42,7 @@ const DAMAGE_LISTED: usize = 3;
 
 fn input(page: &mut Page, input: &Input) {
     page.heading("INPUT");
-    sources(page, &input.sources);
+    sources(page, &input.sources, input.order);
     let cut = if input.captured_bytes < input.wire_bytes {
         format!(" ({} of them not captured)", bytes(input.wire_bytes - input.captured_bytes))
     } else {
@@ -81,7 +81,7 @@ fn packets(number: u64) -> String {
     format!("{} packet{}", count(number), if number == 1 { "" } else { "s" })
 }
 
-fn sources(page: &mut Page, sources: &[InputSource]) {
+fn sources(page: &mut Page, sources: &[InputSource], order: &str) {
     let form = |source: &InputSource| {
         let mut form = String::new();
         for part in
@@ -105,7 +105,7 @@ fn sources(page: &mut Page, sources: &[InputSource]) {
     } else if !sources.is_empty() {
         let sizes = sources.iter().filter_map(|source| source.bytes);
         let size = bytes(sizes.fold(0, u64::saturating_add));
-        page.line(&format!("  {} files, {size}, merged by time", sources.len()));
+        page.line(&format!("  {} files, {size}, {order}", sources.len()));
         for source in sources.iter().take(LISTED) {
             let (name, form) = (tail(&source.name, 34), plain(&form(source), 24));
             page.line(&format!("    {:>16}  {name}{form}", packets(source.packets)));

@@ -19,6 +19,7 @@ mod extract_index;
 mod extract_notes;
 mod extraction;
 mod fingerprints;
+mod follow;
 mod formats;
 mod forms;
 mod generated;

@@ -78,6 +78,7 @@ fn sample() -> Summary {
             captured_bytes: 1_019_000_000,
             first: Some(Timestamp::from_secs_nanos(1_329_843_175, 736_107_000)),
             last: Some(Timestamp::from_secs_nanos(1_329_843_541, 102_334_000)),
+            order: "merged by time",
             is_live: false,
             elapsed_nanos: Some(540_000_000),
         },

@@ -64,6 +64,8 @@ struct Slot {
 /// What is on its way.
 struct Board {
     workers: usize,
+    /// Rounds up to which reading comes before the rounds of a worker.
+    ahead: usize,
     /// The rounds, the oldest first.
     slots: VecDeque<Slot>,
     /// The number of the oldest.
@@ -92,7 +94,7 @@ impl Board {
             return self.merge();
         }
         let may_read = !self.is_reading && !self.has_ended;
-        if may_read && self.slots.len() < AHEAD {
+        if may_read && self.slots.len() < self.ahead {
             self.is_reading = true;
             return Some(Job::Read);
         }
@@ -144,9 +146,11 @@ pub(super) struct SharedBoard {
 
 impl SharedBoard {
     /// Nothing was read yet. Rows are put into buffers such as `empty`.
-    pub(super) fn new(workers: usize, empty: RowBuffer) -> Self {
+    pub(super) fn new(workers: usize, is_prompt: bool, empty: RowBuffer) -> Self {
         let board = Board {
             workers,
+            // Whoever waits for the input must not hold up a round.
+            ahead: if is_prompt { 0 } else { AHEAD },
             slots: VecDeque::new(),
             first: 0,
             is_reading: false,

@@ -35,9 +35,9 @@ where
     K: RowSink<Error = anyhow::Error> + Send,
 {
     let crew = Crew {
-        board: SharedBoard::new(settings.workers, settings.rows().same()),
+        board: SharedBoard::new(settings.workers, settings.prompt, settings.rows().same()),
         reading: Mutex::new(Reading::new(source, settings, attendant)),
-        merging: Mutex::new(Merging { merger: settings.merger(), sink }),
+        merging: Mutex::new(Merging { merger: settings.merger(), sink, prompt: settings.prompt }),
     };
     let crew_ref = &crew;
     let flows = std::thread::scope(|scope| {
@@ -67,6 +67,8 @@ struct Crew<'a, S, A, K> {
 struct Merging<'a, K> {
     merger: Merger,
     sink: &'a mut K,
+    /// Whether rows are to be seen as soon as they are complete.
+    prompt: bool,
 }
 
 impl<S, A, K> Crew<'_, S, A, K>
@@ -90,8 +92,10 @@ where
                     self.board.reading_done(read);
                 }
                 Job::Merge(mut rows) => {
-                    let Merging { merger, sink } = &mut *lock(&self.merging);
+                    let Merging { merger, sink, prompt } = &mut *lock(&self.merging);
                     let merged = merger.merge(&mut rows, *sink);
+                    let merged =
+                        merged.and_then(|()| if *prompt { sink.publish() } else { Ok(()) });
                     self.board.merging_done(rows, merged);
                 }
             }
@@ -104,7 +108,7 @@ where
     fn outcome(self, flows: FlowStatistics) -> anyhow::Result<AnalysisOutcome> {
         self.board.check()?;
         let stage = into_inner(self.reading).into_stage();
-        let Merging { mut merger, sink } = into_inner(self.merging);
+        let Merging { mut merger, sink, .. } = into_inner(self.merging);
         merger.finish(stage.ingress().now(), sink)?;
         Ok(AnalysisOutcome::new(&stage, flows, merger.statistics()))
     }

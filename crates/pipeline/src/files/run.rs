@@ -34,6 +34,8 @@ pub struct Settings {
     pub format: Option<Format>,
     /// Protects tables from senders who aim at them.
     pub seed: u64,
+    /// Whether rows are to be seen as soon as they are complete, for an input that may wait for its next packet.
+    pub prompt: bool,
 }
 
 impl Settings {
@@ -118,7 +120,11 @@ where
     loop {
         let (batch, progress) = pool.read(source)?;
         engine.batch_with(&batch, attendant, &mut output);
-        output.check()?;
+        if settings.prompt {
+            output.publish()?
+        } else {
+            output.check()?
+        }
         attendant.taken(source)?;
         pool.give_back(batch);
         if progress == Progress::End {

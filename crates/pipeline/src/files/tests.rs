@@ -94,6 +94,7 @@ fn analysed(
         workers,
         format: Some(Format::Tsv),
         seed: 1,
+        prompt: false,
     };
     let mut source = Datagrams { next: 0, end: 2000, fails };
     let mut sink = Rows { rows: Vec::new(), most };

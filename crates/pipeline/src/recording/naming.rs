@@ -19,14 +19,16 @@ pub enum CaptureFormat {
 }
 
 impl CaptureFormat {
-    /// What the name of a file tells by its suffix, below that of a compression.
+    /// What the name of a file tells by its suffix, below that of a compression. A number may follow, as in the names
+    /// of tcpdump -C.
     #[must_use]
     pub fn of_name(path: &Path) -> Option<Self> {
         let stem = match compression_of_name(path) {
             Some(_) => Path::new(path.file_stem()?),
             None => path,
         };
-        match stem.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+        let suffix = stem.extension()?.to_str()?.to_ascii_lowercase();
+        match suffix.trim_end_matches(|digit: char| digit.is_ascii_digit()) {
             "pcap" | "cap" | "dmp" => Some(Self::Pcap),
             "pcapng" | "ntar" => Some(Self::Pcapng),
             _ => None,

@@ -49,6 +49,7 @@ impl Origin for Files<'_> {
             captured_bytes: with(packets.captured_bytes, |of| of.captured_bytes),
             first: spans().map(|span| span.0).min(),
             last: spans().map(|span| span.1).max(),
+            order: self.inputs.order(),
             is_live: false,
             elapsed_nanos: Some(analysis.elapsed_nanos),
         }

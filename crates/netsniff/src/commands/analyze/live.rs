@@ -68,6 +68,7 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         workers: count,
         format: target.format(),
         seed: seed(),
+        prompt: false,
     };
     if args.verbose() {
         verbose::plan(&settings, &target, said.as_deref());

@@ -127,6 +127,7 @@ impl Origin for Live {
             captured_bytes: packets.captured_bytes,
             first: packets.span.map(|span| span.0),
             last: packets.span.map(|span| span.1),
+            order: "together",
             is_live: true,
             elapsed_nanos: Some(analysis.elapsed_nanos),
         }
@@ -279,6 +280,7 @@ mod tests {
             workers: 1,
             format: None,
             seed: 0,
+            prompt: false,
         };
         let outcome = AnalysisOutcome {
             packets: Default::default(),

@@ -63,7 +63,7 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let pseudonyms = args.pseudonyms()?;
     let span = args.span().span()?;
     let _pidfile = args.capture().pidfile.as_deref().map(PidFile::create).transpose()?;
-    let (inputs, refused) = open(args, &paths);
+    let (inputs, refused) = open(args, &paths)?;
     let mut inputs = inputs.within(span);
     if inputs.files.is_empty() {
         return Ok(FAILED);
@@ -82,6 +82,7 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         workers: args.workers(),
         format: target.format(),
         seed: seed(),
+        prompt: inputs.may_wait(),
     };
     if args.verbose() {
         // It may name hosts that pseudonyms hide.
@@ -109,7 +110,7 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let summary = analysis.summary();
     print_summary(&summary, args, &target)?;
     let damaged = summary.input.sources.iter().any(|source| source.damage_count > 0);
-    let code = exit_code(args, &analysis, damaged || !refused.is_empty());
+    let code = exit_code(args, &analysis, damaged || !refused.is_empty() || inputs.refused() > 0);
     let has_failed = extracted.is_some_and(|directory| directory.has_failed());
     let has_failed = has_failed || !index(args, &paths)?;
     Ok(if has_failed { FAILED } else { code })
@@ -138,8 +139,12 @@ fn exit_code(args: &AnalyzeArgs, analysis: &Analysis<'_>, is_damaged: bool) -> u
 }
 
 /// Opens the files, and says which cannot be read.
-fn open(args: &AnalyzeArgs, paths: &[PathBuf]) -> (Inputs, Vec<Refused>) {
-    let (mut inputs, refused) = Inputs::open(paths, netsniff_pipeline::read_size(args.workers()));
+fn open(args: &AnalyzeArgs, paths: &[PathBuf]) -> anyhow::Result<(Inputs, Vec<Refused>)> {
+    let read_size = netsniff_pipeline::read_size(args.workers());
+    let (mut inputs, refused) = match paths {
+        [path] if args.follows() => (Inputs::follow(path, read_size)?, Vec::new()),
+        paths => Inputs::open(paths, read_size),
+    };
     if args.verbose() {
         inputs.iter().for_each(|(file, reader)| verbose::opened(file, reader));
     }
@@ -153,7 +158,10 @@ fn open(args: &AnalyzeArgs, paths: &[PathBuf]) -> (Inputs, Vec<Refused>) {
     if let Some(hint) = missing.filter_map(|input| args.hint(&input.path)).next() {
         say(&hint);
     }
-    (inputs, refused)
+    if args.follows() && inputs.files.is_empty() {
+        say("no capture came to be read");
+    }
+    Ok((inputs, refused))
 }
 
 fn analyse(

@@ -1,5 +1,6 @@
 //! The capture files of one analysis: opened, read as one, and what is wrong with them.
 
+mod follow;
 mod reordered;
 pub(crate) mod span;
 
@@ -14,6 +15,7 @@ use netsniff_console::say;
 use netsniff_packet::{Batch, Progress, Source};
 use netsniff_pcapfile::{Error, Merged, Reader};
 
+use self::follow::Followed;
 use self::reordered::Reordered;
 use self::span::{LeftOut, Span, Within};
 
@@ -49,6 +51,8 @@ pub(crate) struct Inputs {
     reordered: Option<Reordered>,
     /// Takes packets of other times out, where that is wanted.
     within: Option<Within>,
+    /// A file or directory that grows while it is read, if one does.
+    followed: Option<Followed>,
 }
 
 impl Inputs {
@@ -65,7 +69,7 @@ impl Inputs {
                 Err(error) => refused.push(error),
             }
         }
-        (Self { files, merged: Merged::new(readers), reordered: None, within: None }, refused)
+        (Self::of(files, readers), refused)
     }
 
     /// Reads captures out of what stands for their files, as [`Self::open`] does out of files.
@@ -76,7 +80,53 @@ impl Inputs {
             files.push(file);
             readers.push(reader);
         }
-        Ok(Self { files, merged: Merged::new(readers), reordered: None, within: None })
+        Ok(Self::of(files, readers))
+    }
+
+    fn of(files: Vec<CaptureFile>, readers: Vec<Reader<Input>>) -> Self {
+        let merged = Merged::new(readers);
+        Self { files, merged, reordered: None, within: None, followed: None }
+    }
+
+    /// Reads a file as it grows, or the files of a directory as they come, until a signal that ends processes, or until
+    /// nobody can add to what is read.
+    ///
+    /// # Errors
+    ///
+    /// Where the path cannot be looked at, or signals cannot be listened for.
+    pub(crate) fn follow(path: &Path, read_size: usize) -> anyhow::Result<Self> {
+        let mut inputs = Self::of(Vec::new(), Vec::new());
+        inputs.followed = Some(Followed::new(path, read_size)?);
+        inputs.go_on();
+        Ok(inputs)
+    }
+
+    /// Begins the next file of what is followed. Returns whether there is one.
+    fn go_on(&mut self) -> bool {
+        let Some(followed) = &mut self.followed else { return false };
+        if let Some(left) = self.files.last_mut() {
+            // Whether it grew since is told at the end.
+            left.size = followed.leave();
+        }
+        let Some((file, reader)) = followed.next() else { return false };
+        self.files.push(file);
+        self.merged.push(reader);
+        true
+    }
+
+    /// How several files are read.
+    pub(crate) const fn order(&self) -> &'static str {
+        if self.followed.is_some() { "one after the other" } else { "merged by time" }
+    }
+
+    /// Whether the next packet may be waited for.
+    pub(crate) fn may_wait(&self) -> bool {
+        self.followed.is_some() || self.size().is_none()
+    }
+
+    /// Files of what is followed that could not be read at all.
+    pub(crate) fn refused(&self) -> u64 {
+        self.followed.as_ref().map_or(0, Followed::refused)
     }
 
     /// Lets packets wait for those with earlier stamps, for no longer than `window`.
@@ -166,16 +216,15 @@ impl Inputs {
     /// Reads the next packets as they stand in the files.
     fn read_all(&mut self, batch: &mut Batch) -> Progress {
         loop {
-            let error = match self.merged.read_batch(batch) {
-                Ok(progress) => return progress,
-                Err(error) => error,
-            };
-            if let Some(file) = self.files.get_mut(error.input) {
-                file.failure = Some(error.source.to_string());
-            }
-            if self.files.len() <= 1 {
-                batch.clear_packets();
-                return Progress::End;
+            match self.merged.read_batch(batch) {
+                Ok(Progress::More) => return Progress::More,
+                Ok(Progress::End) if self.go_on() => return Progress::More,
+                Ok(Progress::End) => return Progress::End,
+                Err(error) => {
+                    if let Some(file) = self.files.get_mut(error.input) {
+                        file.failure = Some(error.source.to_string());
+                    }
+                }
             }
         }
     }
@@ -277,7 +326,7 @@ mod tests {
         };
         let files = inputs.iter().map(file).collect();
         let readers = inputs.into_iter().map(|input| Reader::new(input).unwrap()).collect();
-        Inputs { files, merged: Merged::new(readers), reordered: None, within: None }
+        Inputs::of(files, readers)
     }
 
     /// The packets that come before the end.

@@ -30,7 +30,14 @@ fn start_with(sink: impl LiveSink, bytes: usize) -> (Analyser, LogWriter) {
     };
     let merger = Merger::new(&limits, format, None);
     let (writer, rows) = LogWriter::start(sink, merger, settings).unwrap();
-    let settings = Settings { limits, options: Options::default(), workers: 1, format, seed: 1 };
+    let settings = Settings {
+        limits,
+        options: Options::default(),
+        workers: 1,
+        format,
+        seed: 1,
+        prompt: false,
+    };
     let rows = rows.into_iter().next().unwrap();
     (Analyser::new(&settings, Box::new(|_, _| {}), None, rows, true), writer)
 }

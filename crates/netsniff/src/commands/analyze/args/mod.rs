@@ -59,6 +59,9 @@ pub struct AnalyzeArgs {
     /// Read this capture file; may be repeated. Words without a flag are then a filter
     #[arg(short, long = "read", value_name = "FILE")]
     read: Vec<PathBuf>,
+    /// Read on while the file grows, or while captures come into the directory that is named, until Ctrl-C or SIGTERM
+    #[arg(long, conflicts_with_all = ["interfaces", "index"])]
+    follow: bool,
     /// Analyse only the packets that match, in the language of pcap-filter(7)
     #[arg(short, long, value_name = "EXPR")]
     filter: Option<String>,
@@ -232,6 +235,10 @@ impl AnalyzeArgs {
         if paths.iter().filter(|path| is_stdin(path)).count() > 1 {
             return Err(UsageError("standard input (-) can be read only once".to_owned()));
         }
+        if self.follow && (paths.len() > 1 || paths.iter().any(|path| is_stdin(path))) {
+            let said = "--follow takes one file, or one directory; standard input is read as it comes without it";
+            return Err(UsageError(said.to_owned()));
+        }
         if self.index && !filters.is_empty() {
             let said = "--index needs all packets: leave the filter out";
             return Err(UsageError(said.to_owned()));
@@ -269,11 +276,17 @@ impl AnalyzeArgs {
         Ok(filters)
     }
 
-    /// What to capture, if anything.
+    /// Whether what is read may grow.
+    pub(super) const fn follows(&self) -> bool {
+        self.follow
+    }
+
+    /// Of which times packets are wanted.
     pub(super) const fn span(&self) -> &SpanArgs {
         &self.span
     }
 
+    /// What to capture, if anything.
     pub(super) const fn capture(&self) -> &CaptureArgs {
         &self.capture
     }
