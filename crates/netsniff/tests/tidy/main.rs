@@ -17,6 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("traffic", &["packet"]),
     ("capture", &["packet"]),
     ("lab", &["packet", "pcapfile", "analysis", "traffic", "capture", "console", "doctor"]),
+    ("desk", &["analysis", "console", "output"]),
     ("console", &["packet"]),
     ("doctor", &["packet", "capture", "console"]),
     ("output", &["packet", "pcapfile", "analysis", "console"]),
@@ -25,7 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "netsniff",
         &[
             "packet", "pcapfile", "analysis", "traffic", "capture", "console", "output",
-            "pipeline", "doctor", "lab",
+            "pipeline", "doctor", "lab", "desk",
         ],
     ),
 ];

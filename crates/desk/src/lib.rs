@@ -1,0 +1,1 @@
+//! The desk: what people look at. It reads logs back and shows them; it sees no packet.
