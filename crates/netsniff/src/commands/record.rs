@@ -343,12 +343,12 @@ fn finish(
     Ok(if is_whole && is_indexed { DONE } else { FAILED })
 }
 
-/// Says what became of the indexes, and returns whether all are there. A failure was said at its time.
+/// Says what became of the indexes, and returns whether all are there. Why one is not was said at its time.
 fn told(indexed: &Indexed, is_quiet: bool) -> bool {
     if !is_quiet {
         let share = indexed.bytes as f64 * 100.0 / indexed.capture_bytes.max(1) as f64;
         let (of, size) = (files(indexed.files), bytes(indexed.bytes));
         say(&format!("indexes of {of}: {size}, {share:.2} % of the captures"));
     }
-    indexed.failure.is_none()
+    indexed.failure.is_none() && indexed.left_out == 0
 }

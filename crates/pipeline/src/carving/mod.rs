@@ -35,6 +35,9 @@ use self::watch::{Doubt, Told, Watch};
 /// How long a SYN within a connection waits for its answer: longer than hosts repeat it at first.
 const SYN_PATIENCE: Duration = Duration::from_secs(5);
 
+/// How often all that waits is looked through where the first one holds none back, in engine time.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
 /// A flow that a packet belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
@@ -49,18 +52,28 @@ pub struct Flow {
 pub struct Carved<'a> {
     /// The packet.
     pub packet: Packet<'a>,
+    /// What [`TakeCarved::number`] told of it.
+    pub number: u64,
     /// The chosen flows that it belongs to, outer ones first.
     pub flows: &'a [Flow],
     /// Packets that the capture lost before it, behind the one before.
     pub lost: u64,
     /// The comments that the capture has on it.
     pub comments: &'a [String],
+    /// Whether it was decided as it stood, since the bound of memory was reached: it may belong to other flows.
+    pub is_hurried: bool,
 }
 
 /// Whoever takes the packets.
 pub trait TakeCarved {
-    /// Whether it wants the bytes of packets, which else need not be kept while they wait.
-    const WANTS_BYTES: bool = true;
+    /// Whether it wants no more than numbers and flows. Then no bytes are kept, and packets come as soon as they are
+    /// decided, so that one for which others are waited for holds none back.
+    const NUMBERS_ONLY: bool = false;
+
+    /// Numbers a packet that was read, before it is decided.
+    fn number(&mut self, _packet: &Packet<'_>) -> u64 {
+        0
+    }
 
     /// A packet of chosen flows.
     ///
@@ -108,6 +121,8 @@ pub struct Carver {
     held: HeldPackets,
     /// The most bytes that may wait.
     most_held: usize,
+    /// The engine time at which all that waits was last looked through.
+    swept: Timestamp,
     fragment_patience: Duration,
     /// Packets lost behind the last one that was taken or waits, and behind the last one that was taken.
     lost: u64,
@@ -137,6 +152,7 @@ impl Carver {
             packets,
             held: HeldPackets::default(),
             most_held,
+            swept: Timestamp::EPOCH,
             fragment_patience: limits.fragment_timeout,
             lost: 0,
             carried: 0,
@@ -157,13 +173,16 @@ impl Carver {
     ) -> io::Result<()> {
         self.engine.batch(batch, &mut self.watch);
         self.settle();
+        if T::NUMBERS_ONLY {
+            self.sweep(taker)?;
+        }
         // Lent out, since it is read while all else changes.
         let mut told = core::mem::take(&mut self.watch.told);
         self.sort_out(&told, batch, interfaces, taker)?;
         told.claims.iter().for_each(|claim| self.held.claim(claim));
         told.clear();
         self.watch.told = told;
-        self.flush(taker)
+        if T::NUMBERS_ONLY { self.sweep(taker) } else { self.flush(taker) }
     }
 
     /// What was carved so far.
@@ -184,7 +203,9 @@ impl Carver {
         self.engine.finish(&mut self.watch);
         self.settle();
         self.watch.told.claims.iter().for_each(|claim| self.held.claim(claim));
-        while let Some(packet) = self.held.pop_if(|_| true) {
+        while let Some(mut packet) = self.held.pop_if(|_| true) {
+            // Nothing more will be found out of any.
+            packet.doubt = None;
             self.decide(&packet, taker)?;
         }
         let missing = self.watch.choice.missing_in(&self.watch.found);
@@ -235,20 +256,23 @@ impl Carver {
             }
             self.statistics.read += 1;
             let ordinal = self.statistics.read;
+            let number = taker.number(&packet);
             let is_unseen = ordinal > self.engine.ingress().ordinal();
             let doubt = told.of(ordinal, &mut flows).or(is_unseen.then_some(Doubt::Unseen));
             let may_be = !flows.is_empty() || doubt.is_some() || self.watch.choice.is_everything();
             if !may_be || !self.packets.wants(&packet) {
                 continue;
             }
-            if doubt.is_none() && self.held.is_empty() {
+            if doubt.is_none() && (T::NUMBERS_ONLY || self.held.is_empty()) {
                 let lost = core::mem::take(&mut self.lost);
-                self.take(Carved { packet, flows: &flows, lost, comments: &comments }, taker)?;
+                let (flows, comments, is_hurried) = (&flows[..], &comments[..], false);
+                self.take(Carved { packet, number, flows, lost, comments, is_hurried }, taker)?;
             } else {
-                let data = if T::WANTS_BYTES { packet.data } else { &[] };
+                let data = if T::NUMBERS_ONLY { &[] } else { packet.data };
                 let packet = Packet { data, ..packet };
                 let comments = core::mem::take(&mut comments);
-                self.keep(HeldPacket::new(ordinal, &packet, flows.clone(), comments), doubt);
+                let held = HeldPacket::new(ordinal, number, &packet, flows.clone(), comments);
+                self.keep(held, doubt);
             }
         }
         losses.for_each(|(_, loss)| self.lose(loss, interfaces));
@@ -264,12 +288,12 @@ impl Carver {
         taker: &mut T,
     ) -> io::Result<()> {
         match note {
-            Note::Comment(text) if T::WANTS_BYTES => comments.push(text.clone()),
-            Note::Block(block) if T::WANTS_BYTES && !self.held.is_empty() => {
+            _ if T::NUMBERS_ONLY => {}
+            Note::Comment(text) => comments.push(text.clone()),
+            Note::Block(block) if !self.held.is_empty() => {
                 self.held.push(HeldPacket::of_block(self.statistics.read, block));
             }
             Note::Block(block) => taker.block(block)?,
-            Note::Comment(_) => {}
         }
         Ok(())
     }
@@ -300,17 +324,39 @@ impl Carver {
         let now = self.engine.ingress().now();
         loop {
             let is_full = self.held.bytes() > self.most_held;
-            let is_decided =
-                |packet: &HeldPacket| is_full || packet.doubt.is_none_or(|(_, until)| until < now);
+            let is_decided = |packet: &HeldPacket| is_full || !packet.is_open(now);
             let Some(packet) = self.held.pop_if(is_decided) else { return Ok(()) };
-            let is_hurried = packet.doubt.is_some_and(|(_, until)| until >= now);
-            self.statistics.hurried += u64::from(is_hurried);
             self.decide(&packet, taker)?;
         }
     }
 
+    /// Decides whichever packets nothing more is to be waited for, and the first ones besides where too much waits.
+    fn sweep<T: TakeCarved>(&mut self, taker: &mut T) -> io::Result<()> {
+        let now = self.engine.ingress().now();
+        let is_full = self.held.bytes() > self.most_held;
+        // The one that the engine had in hand is the last one. To look through all the others for each batch would take
+        // longer the more they are.
+        let last = self.held.pop_last_if(|packet| !packet.is_open(now));
+        last.iter().try_for_each(|packet| self.decide(packet, taker))?;
+        if is_full || now >= self.swept + SWEEP_INTERVAL {
+            self.swept = now;
+            for packet in self.held.take_decided(|packet| !packet.is_open(now)) {
+                self.decide(&packet, taker)?;
+            }
+        }
+        let most = if is_full { self.most_held / 4 * 3 } else { self.most_held };
+        while self.held.bytes() > most
+            && let Some(packet) = self.held.pop_if(|_| true)
+        {
+            self.decide(&packet, taker)?;
+        }
+        Ok(())
+    }
+
     /// Takes or drops a packet that waited.
     fn decide<T: TakeCarved>(&mut self, packet: &HeldPacket, taker: &mut T) -> io::Result<()> {
+        let now = self.engine.ingress().now();
+        self.statistics.hurried += u64::from(packet.is_open(now));
         if let Some(block) = packet.block() {
             return taker.block(block);
         }
@@ -318,7 +364,7 @@ impl Carver {
             self.carried = self.carried.saturating_add(packet.lost);
             return Ok(());
         }
-        self.take(packet.carved(), taker)
+        self.take(packet.carved(now), taker)
     }
 
     /// Hands a packet over.

@@ -38,9 +38,21 @@ fn carve(
     flows: FlowChoice,
     most_held: usize,
 ) -> (Taken, CarvingStatistics, Vec<Uid>) {
+    let mut taken = Taken::default();
+    let (statistics, missing) = carve_into(&mut taken, frames, lost, size, flows, most_held);
+    (taken, statistics, missing)
+}
+
+fn carve_into<T: TakeCarved>(
+    taken: &mut T,
+    frames: &[Vec<u8>],
+    lost: &[usize],
+    size: usize,
+    flows: FlowChoice,
+    most_held: usize,
+) -> (CarvingStatistics, Vec<Uid>) {
     let (limits, options) = (Limits::default(), Options::default());
     let mut carver = Carver::new(flows, PacketChoice::default(), limits, options, 1, most_held);
-    let mut taken = Taken::default();
     for (number, group) in frames.chunks(size).enumerate() {
         let mut batch = Batch::default();
         for (within, data) in group.iter().enumerate() {
@@ -54,10 +66,9 @@ fn carve(
             let wire_len = data.len() as u32;
             assert!(batch.push(&Packet { timestamp, data, wire_len, link_type, interface: 0 }));
         }
-        carver.batch(&batch, 1, &mut taken).unwrap();
+        carver.batch(&batch, 1, taken).unwrap();
     }
-    let (statistics, missing) = carver.finish(&mut taken).unwrap();
-    (taken, statistics, missing)
+    carver.finish(taken).unwrap()
 }
 
 fn named(name: u128) -> FlowChoice {
@@ -88,12 +99,12 @@ fn host(last: u8, port: u16) -> Host {
     Host::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)), port)
 }
 
-fn udp(from: u8, len: usize) -> Vec<u8> {
+pub(super) fn udp(from: u8, len: usize) -> Vec<u8> {
     udp_frame(&host(from, 7000), &host(99, 7001), 5, &vec![7; len]).unwrap()
 }
 
 /// A frame in two fragments, the first of `len` bytes.
-fn fragments(frame: &[u8], len: usize) -> [Vec<u8>; 2] {
+pub(super) fn fragments(frame: &[u8], len: usize) -> [Vec<u8>; 2] {
     let (headers, payload) = frame.split_at(34);
     let part = |payload: &[u8], word: u16| {
         let mut frame = [headers, payload].concat();
@@ -168,6 +179,63 @@ fn little_memory_decides_early_and_says_so() {
     assert_eq!((places, statistics.hurried), (vec![1, 2], 1));
     let (_, statistics, _) = carve(&frames, &[], 1, named(name), AMPLE);
     assert_eq!((statistics.packets, statistics.hurried), (3, 0));
+}
+
+/// Numbers and flows, in the order in which they were decided.
+#[derive(Default)]
+struct Numbered {
+    read: u64,
+    decided: Vec<(u64, Vec<u128>, bool)>,
+}
+
+impl TakeCarved for Numbered {
+    const NUMBERS_ONLY: bool = true;
+
+    fn number(&mut self, _: &Packet<'_>) -> u64 {
+        self.read += 1;
+        self.read
+    }
+
+    fn packet(&mut self, carved: &Carved<'_>) -> io::Result<()> {
+        let flows = carved.flows.iter().map(|flow| flow.name).collect();
+        self.decided.push((carved.number, flows, carved.is_hurried));
+        Ok(())
+    }
+}
+
+/// The numbers of frames in batches of `size`, sorted, and how many of them were hurried.
+fn numbered(frames: &[Vec<u8>], size: usize, most_held: usize) -> (Vec<(u64, Vec<u128>)>, usize) {
+    let mut taken = Numbered::default();
+    let statistics = carve_into(&mut taken, frames, &[], size, FlowChoice::default(), most_held).0;
+    let hurried = taken.decided.iter().filter(|(.., is_hurried)| *is_hurried).count();
+    assert_eq!(statistics.hurried, hurried as u64);
+    taken.decided.sort();
+    (taken.decided.into_iter().map(|(number, flows, _)| (number, flows)).collect(), hurried)
+}
+
+/// A fragment that waits keeps back no other packet from whoever wants only numbers.
+#[test]
+fn numbers_do_not_wait_for_a_lost_fragment() {
+    let [first, second] = fragments(&udp(1, 1000), 512);
+    let [lonely, _] = fragments(&udp(3, 1000), 512);
+    let mut frames = vec![lonely, second, udp(1, 9), first];
+    frames.extend((0..500).map(|at| udp(2, at)));
+    let flows = flows_of(&frames);
+    let expected: Vec<_> = (1..).zip(flows).collect();
+    for size in [1, 2, 3, 100, 1000] {
+        assert_eq!(numbered(&frames, size, 4000), (expected.clone(), 0), "batches of {size}");
+    }
+    let (_, statistics, _) = carve(&frames, &[], 1, FlowChoice::default(), 4000);
+    assert!(statistics.hurried > 0, "in their order they wait");
+}
+
+/// Where fragments alone take more than may wait, those are told that are decided as they stand, and no others.
+#[test]
+fn numbers_that_are_hurried_are_told() {
+    let mut frames: Vec<_> = (0..40).map(|it| fragments(&udp(it, 1000), 512)[0].clone()).collect();
+    frames.push(udp(1, 9));
+    let (all, hurried) = numbered(&frames, 1, 4000);
+    assert!(all.iter().map(|(number, _)| *number).eq(1..=41) && (20..40).contains(&hurried));
 }
 
 /// What the capture lost between two packets that are taken is told once, before the second.

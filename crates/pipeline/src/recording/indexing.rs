@@ -11,8 +11,7 @@ use std::thread::{self, JoinHandle};
 use anyhow::Context as _;
 use netsniff_console::say;
 
-use crate::carving::index::series::{Naming, Series};
-use crate::carving::index::sidecar::Written;
+use crate::carving::index::series::{Naming, Outcome, Series};
 
 /// Files that may wait for their turn: more than any ring keeps that is read in time.
 const MOST_WAITING: usize = 4096;
@@ -26,6 +25,8 @@ pub struct Indexed {
     pub bytes: u64,
     /// The bytes of their captures.
     pub capture_bytes: u64,
+    /// Captures that have none since it would lack packets, which was said of each.
+    pub left_out: u64,
     /// Why indexing ended early, if it did.
     pub failure: Option<String>,
 }
@@ -80,19 +81,21 @@ impl Indexing {
 fn index(mut series: Series, ended: &Receiver<PathBuf>) -> Indexed {
     let mut indexed = Indexed::default();
     while let Ok(path) = ended.recv() {
-        if let Err(error) = series.add(&path).map(|written| indexed.add(&written)) {
+        if let Err(error) = series.add(&path).map(|outcome| indexed.add(&outcome)) {
             return indexed.failed(&error);
         }
     }
-    match series.finish().map(|written| indexed.add(&written)) {
+    match series.finish().map(|outcome| indexed.add(&outcome)) {
         Ok(()) => indexed,
         Err(error) => indexed.failed(&error),
     }
 }
 
 impl Indexed {
-    fn add(&mut self, written: &[Written]) {
-        for index in written {
+    fn add(&mut self, outcome: &Outcome) {
+        outcome.left_out.iter().for_each(|said| say(said));
+        self.left_out += outcome.left_out.len() as u64;
+        for index in &outcome.written {
             self.files += 1;
             self.bytes += index.bytes;
             self.capture_bytes += index.capture_bytes;

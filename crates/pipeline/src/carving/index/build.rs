@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use netsniff_analysis::key::community_id::CommunityId;
+use netsniff_packet::Packet;
 
 use super::format::{Postings, Writer};
 use crate::carving::choice::community;
@@ -27,7 +28,9 @@ pub struct Builder<W: Write> {
 #[derive(Debug)]
 pub(super) struct Gathered<W: Write> {
     writer: Writer<W>,
-    packets: u64,
+    /// Packets that were read, and those that are decided.
+    read: u64,
+    decided: u64,
     flows: BTreeMap<u128, Connection>,
 }
 
@@ -37,40 +40,70 @@ struct Connection {
     /// A hash of its Community ID.
     community: u64,
     postings: Postings,
+    /// Numbers of packets that were decided after later ones.
+    late: Vec<u64>,
+}
+
+impl Connection {
+    /// Of a flow of which there is no packet yet.
+    fn new(flow: &Flow) -> Self {
+        let id = flow.key.map(|key| community(&CommunityId::of(&key)));
+        let (postings, late) = (Postings::default(), Vec::new());
+        Self { community: id.unwrap_or_default(), postings, late }
+    }
+
+    /// Adds a packet. Returns the bytes of memory that it took.
+    fn add(&mut self, number: u64) -> usize {
+        if number < self.postings.last() {
+            self.late.push(number);
+            return size_of::<u64>() * 2;
+        }
+        let before = self.postings.len();
+        self.postings.push(number);
+        self.postings.len() - before
+    }
+
+    /// The numbers of all packets.
+    fn postings(mut self) -> Postings {
+        if self.late.is_empty() { self.postings } else { self.postings.with(&mut self.late) }
+    }
 }
 
 impl<W: Write> Gathered<W> {
     /// For the index that this writer writes.
     pub(super) const fn new(writer: Writer<W>) -> Self {
-        Self { writer, packets: 0, flows: BTreeMap::new() }
+        Self { writer, read: 0, decided: 0, flows: BTreeMap::new() }
     }
 
-    /// Packets so far.
-    pub(super) const fn packets(&self) -> u64 {
-        self.packets
+    /// The number of the packet that comes next in the capture.
+    pub(super) const fn number(&mut self) -> u64 {
+        self.read += 1;
+        self.read
     }
 
-    /// Takes the flows of the next packet. Returns the bytes of memory that it took.
-    pub(super) fn packet(&mut self, flows: &[Flow]) -> usize {
-        self.packets += 1;
+    /// Packets that are decided.
+    pub(super) const fn decided(&self) -> u64 {
+        self.decided
+    }
+
+    /// Takes the flows of a packet. Returns the bytes of memory that it took.
+    pub(super) fn packet(&mut self, number: u64, flows: &[Flow]) -> usize {
+        self.decided += 1;
         let mut bytes = 0;
         for flow in flows {
-            let Connection { postings, .. } = self.flows.entry(flow.name).or_insert_with(|| {
+            let connection = self.flows.entry(flow.name).or_insert_with(|| {
                 bytes += COST;
-                let id = flow.key.map(|key| community(&CommunityId::of(&key)));
-                Connection { community: id.unwrap_or_default(), postings: Postings::default() }
+                Connection::new(flow)
             });
-            let before = postings.len();
-            postings.push(self.packets);
-            bytes += postings.len() - before;
+            bytes += connection.add(number);
         }
         bytes
     }
 
     /// Writes what was gathered, so that its memory is free.
     pub(super) fn flush(&mut self) -> io::Result<()> {
-        for (name, Connection { community, postings }) in core::mem::take(&mut self.flows) {
-            self.writer.flow(name, community, &postings)?;
+        for (name, connection) in core::mem::take(&mut self.flows) {
+            self.writer.flow(name, connection.community, &connection.postings())?;
         }
         Ok(())
     }
@@ -101,6 +134,12 @@ impl<W: Write> Builder<W> {
         self.interfaces.len()
     }
 
+    /// The file that a packet is of.
+    fn file_of(&mut self, packet: &Packet<'_>) -> Option<&mut Gathered<W>> {
+        let file = *self.interfaces.get(packet.interface as usize)?;
+        self.files.get_mut(file)
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         self.bytes = 0;
         self.files.iter_mut().try_for_each(Gathered::flush)
@@ -117,14 +156,17 @@ impl<W: Write> Builder<W> {
 }
 
 impl<W: Write> TakeCarved for Builder<W> {
-    const WANTS_BYTES: bool = false;
+    const NUMBERS_ONLY: bool = true;
+
+    fn number(&mut self, packet: &Packet<'_>) -> u64 {
+        self.file_of(packet).map_or(0, Gathered::number)
+    }
 
     fn packet(&mut self, carved: &Carved<'_>) -> io::Result<()> {
-        let file = self.interfaces.get(carved.packet.interface as usize).copied();
-        let Some(file) = file.and_then(|at| self.files.get_mut(at)) else {
+        let Some(file) = self.file_of(&carved.packet) else {
             return Err(io::Error::other("a packet of an interface that no file described"));
         };
-        self.bytes += file.packet(carved.flows);
+        self.bytes += file.packet(carved.number, carved.flows);
         if self.bytes > MOST_BYTES { self.flush() } else { Ok(()) }
     }
 }

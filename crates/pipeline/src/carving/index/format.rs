@@ -80,6 +80,46 @@ impl Postings {
         self.last = number;
     }
 
+    /// The same with further numbers among them.
+    #[must_use]
+    pub fn with(&self, more: &mut [u64]) -> Self {
+        more.sort_unstable();
+        let mut more = more.iter().copied().peekable();
+        let mut all = Self::default();
+        for number in self.iter() {
+            while let Some(before) = more.next_if(|it| *it <= number) {
+                all.push(before);
+            }
+            all.push(number);
+        }
+        more.for_each(|number| all.push(number));
+        all
+    }
+
+    /// The numbers.
+    fn iter(&self) -> impl Iterator<Item = u64> {
+        let mut bytes = self.bytes.iter();
+        let mut last = 0_u64;
+        core::iter::from_fn(move || {
+            let (mut distance, mut shift) = (0, 0);
+            loop {
+                let byte = *bytes.next()?;
+                distance |= u64::from(byte & 0x7f) << shift;
+                shift += 7;
+                if byte & 0x80 == 0 {
+                    last += distance;
+                    return Some(last);
+                }
+            }
+        })
+    }
+
+    /// The last number; 0 where there is none.
+    #[must_use]
+    pub const fn last(&self) -> u64 {
+        self.last
+    }
+
     /// Bytes that they take.
     #[must_use]
     pub const fn len(&self) -> usize {

@@ -111,8 +111,8 @@ impl Picker {
             }
             self.statistics.packets += 1;
             let (flows, comments) = (&self.flows[..], &self.comments[..]);
-            let lost = core::mem::take(&mut self.lost);
-            taker.packet(&Carved { packet, flows, lost, comments })?;
+            let (lost, is_hurried) = (core::mem::take(&mut self.lost), false);
+            taker.packet(&Carved { packet, number: 0, flows, lost, comments, is_hurried })?;
         }
         for (_, loss) in losses {
             self.lost = self.lost.saturating_add(lost_before(loss, file_of.len()));

@@ -53,6 +53,12 @@ impl Sidecar {
         Ok(Self { capture, identity, blocks, packets, written: Unfinished::new(written.into()) })
     }
 
+    /// The capture.
+    #[must_use]
+    pub fn capture(&self) -> &Path {
+        &self.capture
+    }
+
     /// What the capture is known by.
     #[must_use]
     pub const fn identity(&self) -> Identity {
