@@ -58,6 +58,18 @@ pub enum Note {
     Block(Box<[u8]>),
 }
 
+impl Note {
+    /// Bytes of its text or block.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a note without content is one all the same")]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Comment(text) => text.len(),
+            Self::Block(block) => block.len(),
+        }
+    }
+}
+
 impl Batch {
     /// Empties the batch and keeps its memory.
     pub fn clear(&mut self) {

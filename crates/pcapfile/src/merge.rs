@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::io::Read;
 
-use netsniff_packet::{Batch, Loss, Note, Progress, Source, Timestamp};
+use netsniff_packet::{Batch, Progress, Source, Timestamp};
 
 use crate::error::Error;
 use crate::interface::Interface;
@@ -26,12 +26,10 @@ pub struct Merged<R: Read> {
     interfaces: Vec<(usize, usize)>,
     /// Inputs that must be read before the next packet is known.
     unread: Vec<usize>,
-    /// What was lost behind the last packet of an input, until it is handed out.
-    losses: Vec<Loss>,
-    /// What is told there besides.
-    notes: Vec<Note>,
     /// Whether readers are asked for notes.
     keeps_notes: bool,
+    /// Bytes of what was told besides packets in the batch at hand.
+    told: usize,
     /// A failure that is to be told after the packets before it.
     failure: Option<MergeError>,
 }
@@ -80,9 +78,8 @@ impl<R: Read> Merged<R> {
             inputs,
             next: BinaryHeap::new(),
             interfaces: Vec::new(),
-            losses: Vec::new(),
-            notes: Vec::new(),
             keeps_notes: false,
+            told: 0,
             failure: None,
         }
     }
@@ -120,41 +117,44 @@ impl<R: Read> Merged<R> {
         self.interfaces.len()
     }
 
-    /// Reads an input until it has a packet or ends.
-    fn refill(&mut self, index: usize) {
+    /// Reads the next packets of an input. Where it has none yet, what it tells is handed out, and it is read again.
+    fn refill(&mut self, index: usize, batch: &mut Batch) {
         let Some(input) = self.inputs.get_mut(index) else { return };
-        input.given = 0;
+        (input.given, input.given_losses, input.given_notes) = (0, 0, 0);
         input.batch.clear_packets();
-        while input.batch.packets.is_empty() && !input.ended {
-            self.losses.extend(input.batch.losses.drain(..).map(|(_, loss)| loss));
-            self.notes.extend(input.batch.notes.drain(..).map(|(_, note)| note));
-            match input.reader.read_batch(&mut input.batch) {
-                Ok(progress) => input.ended = progress == Progress::End,
-                Err(source) => {
-                    input.ended = true;
-                    input.batch.clear_packets();
-                    self.failure = Some(MergeError { input: index, source });
-                }
+        match input.reader.read_batch(&mut input.batch) {
+            Ok(progress) => input.ended = progress == Progress::End,
+            Err(source) => {
+                input.ended = true;
+                input.batch.clear_packets();
+                self.failure = Some(MergeError { input: index, source });
             }
         }
         number(&mut self.interfaces, index, input);
-        (input.given_losses, input.given_notes) = (0, 0);
         if let Some(packet) = input.batch.packets.first() {
             self.next.push(Reverse((packet.timestamp, index)));
-        } else {
-            self.losses.extend(input.batch.losses.drain(..).map(|(_, loss)| loss));
-            self.notes.extend(input.batch.notes.drain(..).map(|(_, note)| note));
-            input.batch = Batch::default();
+            return;
         }
+        self.told += input.give_told(batch);
+        if input.ended {
+            input.batch = Batch::default();
+        } else {
+            self.unread.push(index);
+        }
+    }
+
+    /// Whether a batch has enough to be handed out.
+    const fn is_full(&self, batch: &Batch) -> bool {
+        batch.data.len() + self.told >= BATCH_BYTES || batch.packets.len() >= BATCH_PACKETS
     }
 
     /// Copies packets in the order of their time until one input must be read again.
     fn merge(&mut self, batch: &mut Batch) {
-        while batch.data.len() < BATCH_BYTES && batch.packets.len() < BATCH_PACKETS {
+        while !self.is_full(batch) {
             let Some(mut top) = self.next.peek_mut() else { return };
             let Reverse((time, index)) = &mut *top;
             let Some(input) = self.inputs.get_mut(*index) else { return };
-            input.give_told(batch);
+            self.told += input.give_told(batch);
             if let Some(record) = input.batch.packets.get(input.given) {
                 let mut packet = input.batch.packet(record);
                 packet.interface = input.number_of(packet.interface);
@@ -164,7 +164,7 @@ impl<R: Read> Merged<R> {
             if let Some(following) = input.batch.packets.get(input.given) {
                 *time = following.timestamp;
             } else {
-                input.give_told(batch);
+                self.told += input.give_told(batch);
                 self.unread.push(*index);
                 PeekMut::pop(top);
                 return;
@@ -174,9 +174,8 @@ impl<R: Read> Merged<R> {
 
     /// The only input that has not ended, if everything else of the others was handed out.
     fn alone(&self) -> Option<usize> {
-        let has_more = !self.next.is_empty() || !self.losses.is_empty() || !self.notes.is_empty();
         let &[index] = self.unread.as_slice() else { return None };
-        (!has_more && self.failure.is_none()).then_some(index)
+        (self.next.is_empty() && self.failure.is_none()).then_some(index)
     }
 
     /// Reads the only input that has not ended: its packets need not be copied.
@@ -217,20 +216,24 @@ impl<R: Read> Input<R> {
         self.numbers.get(local as usize).copied().unwrap_or(local)
     }
 
-    /// Hands out what was lost before the next packet, and what is told of it and before it.
-    fn give_told(&mut self, batch: &mut Batch) {
+    /// Hands out what was lost before the next packet, and what is told of it and before it. Returns the bytes of that.
+    fn give_told(&mut self, batch: &mut Batch) -> usize {
+        let mut bytes = 0;
         while let Some(&(at, loss)) = self.batch.losses.get(self.given_losses)
             && at as usize <= self.given
         {
             self.given_losses += 1;
+            bytes += size_of::<(u32, Loss)>();
             batch.push_loss(loss);
         }
         while let Some((at, note)) = self.batch.notes.get(self.given_notes)
             && *at as usize <= self.given
         {
             self.given_notes += 1;
+            bytes += size_of::<(u32, Note)>() + note.len();
             batch.push_note(note.clone());
         }
+        bytes
     }
 }
 
@@ -253,7 +256,8 @@ impl<R: Read> Source for Merged<R> {
             return self.read_alone(index, batch);
         }
         batch.clear();
-        while batch.data.len() < BATCH_BYTES && batch.packets.len() < BATCH_PACKETS {
+        self.told = 0;
+        while !self.is_full(batch) {
             if let Some(failure) = self.failure.take_if(|_| batch.packets.is_empty()) {
                 return Err(failure);
             }
@@ -261,9 +265,7 @@ impl<R: Read> Source for Merged<R> {
                 return Ok(Progress::More);
             }
             if let Some(index) = self.unread.pop() {
-                self.refill(index);
-                self.losses.drain(..).for_each(|loss| batch.push_loss(loss));
-                self.notes.drain(..).for_each(|note| batch.push_note(note));
+                self.refill(index, batch);
             } else if self.next.is_empty() {
                 return Ok(Progress::End);
             } else {

@@ -147,3 +147,34 @@ fn losses_behind_the_last_packet_are_not_forgotten() {
         assert_eq!(places, vec![(2, 1); 300], "between the second packet and the last");
     }
 }
+
+/// What files tell besides packets is handed out in pieces, as packets are, whatever its share.
+#[test]
+fn notes_take_no_more_memory_than_packets() {
+    const MOST: usize = 2 << 20;
+    let text = vec![b'x'; 60_000];
+    let blocks = (0..200).fold(Bytes::new(false).section().interface(1, |body| body), |file, _| {
+        file.block(0xbad, |body| body.word(9).raw(&text))
+    });
+    let commented =
+        (0..200).fold(Bytes::new(false).section().interface(1, |body| body), |file, at| {
+            file.block(6, |body| body.words(&[0, 0, at, 0, 0]).option(1, &text).end_of_options())
+        });
+    let other = file(&[50]);
+    for (told, packets) in [(blocks, 1), (commented, 201)] {
+        let files = [&told.bytes, &other];
+        let readers = files.map(|file| Reader::with_read_size(&**file, 0).unwrap());
+        let mut merged = Merged::new(readers.into());
+        merged.keep_notes();
+        let (mut batch, mut seen, mut notes) = (Batch::default(), 0, 0);
+        let mut progress = Progress::More;
+        while progress == Progress::More {
+            progress = merged.read_batch(&mut batch).unwrap();
+            let bytes: usize = batch.notes.iter().map(|(_, note)| note.len()).sum();
+            assert!(bytes <= MOST, "{bytes} bytes of notes at once");
+            seen += batch.packets.len();
+            notes += batch.notes.len();
+        }
+        assert_eq!((seen, notes), (packets, 200));
+    }
+}
