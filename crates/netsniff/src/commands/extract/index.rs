@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::io::{BufWriter, stdout};
+use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use netsniff_console::progress::ProgressLine;
 use netsniff_console::{DONE, FAILED, UsageError, print, say};
 use netsniff_packet::decode::TunnelPorts;
 use netsniff_packet::{Batch, Progress, Source as _};
-use netsniff_pipeline::carving::Carver;
 use netsniff_pipeline::carving::choice::{FlowChoice, PacketChoice};
 use netsniff_pipeline::carving::index::Identity;
 use netsniff_pipeline::carving::index::build::Builder;
 use netsniff_pipeline::carving::index::format::{Together, Writer};
 use netsniff_pipeline::carving::index::sidecar::{Sidecar, Written};
+use netsniff_pipeline::carving::{Carver, CarvingStatistics};
 
 use super::READ_SIZE;
 use super::args::expanded;
@@ -106,7 +106,11 @@ pub fn write(
     }
     let builder = Builder::new(begin(&captures, naming_choices(&limits, &options))?);
     let mut progress = ProgressLine::new(inputs.size(), is_quiet);
-    gather(&mut inputs, builder, limits, options, &mut progress)?;
+    let seed = RandomState::new().build_hasher().finish();
+    let (flows, packets) = (FlowChoice::default(), PacketChoice::default());
+    let carver = Carver::new(flows, packets, limits, options, seed, MOST_HELD);
+    let (statistics, _) = gather(&mut inputs, builder, carver, &mut progress)?;
+    ensure_unhurried(&statistics)?;
     drop(progress);
     if inputs.report_damage() {
         return Ok(None);
@@ -125,17 +129,13 @@ fn begin(captures: &[Sidecar], choices: u64) -> anyhow::Result<Vec<Writer<BufWri
     captures.iter().map(|capture| capture.begin(together, choices)).collect()
 }
 
-/// Analyses the captures, and writes which packets belong to which connection.
-fn gather(
+/// Analyses the captures, and writes which packets belong to the connections that the carver wants. Returns the outputs.
+pub(super) fn gather<W: Write>(
     inputs: &mut Inputs,
-    mut builder: Builder<BufWriter<File>>,
-    limits: Limits,
-    options: Options,
+    mut builder: Builder<W>,
+    mut carver: Carver,
     progress: &mut ProgressLine,
-) -> anyhow::Result<()> {
-    let seed = RandomState::new().build_hasher().finish();
-    let (flows, packets) = (FlowChoice::default(), PacketChoice::default());
-    let mut carver = Carver::new(flows, packets, limits, options, seed, MOST_HELD);
+) -> anyhow::Result<(CarvingStatistics, Vec<W>)> {
     let mut batch = Batch::default();
     let failed = "cannot write an index";
     loop {
@@ -152,13 +152,18 @@ fn gather(
         }
     }
     let (statistics, _) = carver.finish(&mut builder).context(failed)?;
+    Ok((statistics, builder.finish().context(failed)?))
+}
+
+/// An index that lacks packets is none.
+fn ensure_unhurried(statistics: &CarvingStatistics) -> anyhow::Result<()> {
     anyhow::ensure!(
         statistics.hurried == 0,
-        "{} packets of fragments, or in front of them, took more than {} MiB of memory while they waited: an index would lack some",
+        "{} packets took more than {} MiB of memory while they waited, fragments for the rest of their datagrams and SYNs \
+         for answers: an index would lack some",
         exact(statistics.hurried.into()),
         MOST_HELD >> 20
     );
-    builder.finish().context(failed)?;
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use netsniff_analysis::{Limits, Options};
+use netsniff_analysis::{Limits, Options, Uid};
 use netsniff_console::paths::is_stdin;
 use netsniff_packet::{Batch, Progress, Source as _};
 use netsniff_pipeline::carving::CarvingStatistics;
@@ -15,6 +15,7 @@ use netsniff_pipeline::carving::index::excerpt::Chooser;
 use netsniff_pipeline::carving::index::format::{Together, choices};
 use netsniff_pipeline::carving::index::pick::{Picked, Picker};
 use netsniff_pipeline::carving::index::read::Index;
+use netsniff_pipeline::carving::index::wanted::Wanted;
 use netsniff_pipeline::carving::index::{Identity, index_name};
 
 use super::READ_SIZE;
@@ -22,8 +23,8 @@ use super::args::ExtractArgs;
 use super::written::Written;
 use crate::commands::inputs::{Input, Inputs};
 
-/// Packets that are looked up at most; more are found sooner by reading all.
-const MOST_PACKETS: usize = 20_000_000;
+/// Memory for wanted packets that are looked up: a byte or two for each. More are found sooner by reading all.
+const MOST_WANTED: usize = 256 << 20;
 
 /// Bytes that an index may have beyond those of its capture, however small that is.
 const SMALLEST: u64 = 4096;
@@ -39,23 +40,38 @@ pub(super) fn is_there(paths: &[PathBuf]) -> bool {
     paths.iter().any(|path| !is_stdin(path) && index_name(path).is_file())
 }
 
+/// What indexes tell of captures.
+pub(super) struct LookedUp {
+    captures: Vec<Capture>,
+    /// Whether they are files of one recording, whose indexes have the names of the whole of it.
+    is_recording: bool,
+}
+
+/// What the index of a capture tells.
+struct Capture {
+    path: PathBuf,
+    size: u64,
+    index: Index<File>,
+    wanted: Wanted,
+}
+
 /// Captures that are read by their indexes.
 pub(super) struct Indexed {
     inputs: Inputs,
     files: Vec<Picked>,
 }
 
-/// Opens captures by their indexes.
+/// Looks wanted packets up.
 ///
 /// # Errors
 ///
-/// Why they do not serve, in a sentence without a full stop.
-pub(super) fn open(
+/// Why indexes do not serve, in a sentence without a full stop.
+pub(super) fn look_up(
     args: &ExtractArgs,
     options: &Options,
     flows: &FlowChoice,
     paths: &[PathBuf],
-) -> Result<Indexed, String> {
+) -> Result<LookedUp, String> {
     if !flows.names_flows() {
         return Err("indexes serve conditions on connections".to_owned());
     }
@@ -68,59 +84,110 @@ pub(super) fn open(
         identities.collect::<io::Result<Vec<_>>>().map_err(|error| error.to_string())?;
     let together = Together::Captures(Identity::of_all(&identities));
     let mut recording = None;
-    let (mut parts, mut files, mut packets) = (Vec::new(), Vec::new(), 0);
+    let (mut captures, mut memory) = (Vec::new(), 0);
     for path in paths {
-        let (part, picked, of_all) = open_one(path, wanted_choices, flows)
-            .map_err(|why| format!("{}: {why}", index_name(path).display()))?;
+        let told = |why: &str| format!("{}: {why}", index_name(path).display());
+        let capture = Capture::look_up(path, wanted_choices, flows, MOST_WANTED - memory)
+            .map_err(|why| told(&why))?;
+        let of_all = capture.index.header.together;
         // Files of one recording have the names of the whole of it, so that any of them may be left out.
         let is_of_recording =
             matches!(of_all, Together::Recording(_)) && *recording.get_or_insert(of_all) == of_all;
         if is_of_recording && args.reads_twice() {
             let said = "it has the uids of its whole recording, and --where and --fuid find those of the files at hand";
-            return Err(format!("{}: {said}", index_name(path).display()));
+            return Err(told(said));
         }
         if of_all != together && !is_of_recording {
             let said = "it was made of other captures together: netsniff index and extract take the same, in the same order, or files of one recording";
-            return Err(format!("{}: {said}", index_name(path).display()));
+            return Err(told(said));
         }
-        packets += picked.len();
-        if packets > MOST_PACKETS {
-            return Err("indexes serve up to 20,000,000 packets".to_owned());
-        }
-        parts.push((path.clone(), part));
-        files.push(picked);
+        memory += capture.wanted.memory();
+        captures.push(capture);
     }
-    let refused = |refused: crate::commands::inputs::Refused| {
-        format!("{}: {}", refused.path.display(), refused.said)
-    };
-    let mut inputs = Inputs::out_of(parts, READ_SIZE).map_err(refused)?;
-    inputs.merged.keep_notes();
-    Ok(Indexed { inputs, files })
+    Ok(LookedUp { captures, is_recording: recording.is_some() })
 }
 
-/// A capture with what is wanted of it, and those that it was indexed with.
-fn open_one(
-    path: &Path,
-    wanted_choices: u64,
-    flows: &FlowChoice,
-) -> Result<(Input, Picked, Together), String> {
-    let now = Identity::of(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let mut index = index_of(path, now.size)?;
-    if index.header.capture != now {
-        return Err("the capture was changed since".to_owned());
+impl Capture {
+    fn look_up(
+        path: &Path,
+        wanted_choices: u64,
+        flows: &FlowChoice,
+        most: usize,
+    ) -> Result<Self, String> {
+        let now = Identity::of(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let mut index = index_of(path, now.size)?;
+        if index.header.capture != now {
+            return Err("the capture was changed since".to_owned());
+        }
+        if index.header.choices != wanted_choices {
+            let said =
+                "it was made with another --timeout or --tunnel-ports, or by another version";
+            return Err(said.to_owned());
+        }
+        let wanted =
+            index.packets_of(|name, community| flows.wants_indexed(name, community), most)?;
+        Ok(Self { path: path.to_owned(), size: now.size, index, wanted })
     }
-    if index.header.choices != wanted_choices {
-        let said = "it was made with another --timeout or --tunnel-ports, or by another version";
-        return Err(said.to_owned());
+
+    /// It with nothing but the blocks that wanted packets lie in, or that are always read.
+    fn open(mut self) -> Result<((PathBuf, Input), Picked), String> {
+        let mut order = self.wanted.in_order();
+        let numbers = core::iter::from_fn(|| order.next(&self.wanted).map(|(number, _)| number));
+        let mut chooser = Chooser::new(numbers);
+        self.index.blocks(|block| chooser.block(block))?;
+        let file =
+            File::open(&self.path).map_err(|error| format!("cannot open the capture: {error}"))?;
+        let (excerpt, read) = chooser.finish(file, self.size);
+        Ok(((self.path, Box::new(excerpt)), Picked::new(read, self.wanted)))
     }
-    let wanted =
-        index.packets_of(|name, community| flows.wants_indexed(name, community), MOST_PACKETS)?;
-    let numbers: Vec<u64> = wanted.iter().map(|(number, _)| *number).collect();
-    let mut chooser = Chooser::new(&numbers);
-    index.blocks(|block| chooser.block(block))?;
-    let file = File::open(path).map_err(|error| format!("cannot open the capture: {error}"))?;
-    let (excerpt, read) = chooser.finish(file, now.size);
-    Ok((Box::new(excerpt), Picked::new(read, wanted), index.header.together))
+}
+
+impl LookedUp {
+    /// Connections of files of a recording that were named, and of which no index has a packet: they may have these names
+    /// where the recording is read from the files at hand on.
+    pub(super) fn unknown(&self, flows: &FlowChoice) -> Vec<Uid> {
+        if !self.is_recording {
+            return Vec::new();
+        }
+        let names = self.captures.iter().flat_map(|capture| capture.wanted.names());
+        flows.missing_in(&names.collect())
+    }
+
+    /// Adds packets of further connections, which another index of each capture has.
+    ///
+    /// # Errors
+    ///
+    /// Where they take too much memory.
+    pub(super) fn add(&mut self, indexes: Vec<Vec<u8>>) -> Result<(), String> {
+        for (capture, bytes) in self.captures.iter_mut().zip(indexes) {
+            let len = bytes.len() as u64;
+            let mut index = Index::open(io::Cursor::new(bytes), len)?;
+            capture.wanted.append(&index.packets_of(|_, _| true, MOST_WANTED)?);
+        }
+        Ok(())
+    }
+
+    /// Opens the captures.
+    ///
+    /// # Errors
+    ///
+    /// Why they cannot be read by their indexes, in a sentence without a full stop.
+    pub(super) fn open(self) -> Result<Indexed, String> {
+        let (mut parts, mut files) = (Vec::new(), Vec::new());
+        for capture in self.captures {
+            let name = index_name(&capture.path);
+            let (part, picked) =
+                capture.open().map_err(|why| format!("{}: {why}", name.display()))?;
+            parts.push(part);
+            files.push(picked);
+        }
+        let refused = |refused: crate::commands::inputs::Refused| {
+            format!("{}: {}", refused.path.display(), refused.said)
+        };
+        let mut inputs = Inputs::out_of(parts, READ_SIZE).map_err(refused)?;
+        inputs.merged.keep_notes();
+        Ok(Indexed { inputs, files })
+    }
 }
 
 /// Opens the index of a capture of `size` bytes, which cannot be much longer.

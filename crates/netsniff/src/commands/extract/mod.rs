@@ -4,6 +4,7 @@ mod args;
 mod choose;
 pub mod index;
 mod indexed;
+mod renamed;
 mod written;
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -11,18 +12,20 @@ use std::io::{ErrorKind, stderr, stdout};
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use netsniff_analysis::Uid;
+use netsniff_analysis::{Options, Uid};
 use netsniff_console::number::exact;
 use netsniff_console::paths::is_stdin;
 use netsniff_console::progress::ProgressLine;
 use netsniff_console::{DAMAGED, DONE, FAILED, print, say, unlinked};
 use netsniff_packet::{Batch, Progress, Source as _};
+use netsniff_pipeline::carving::choice::FlowChoice;
 use netsniff_pipeline::carving::{Carver, CarvingStatistics};
 use netsniff_pipeline::recording::naming::CaptureFormat;
 use serde::Serialize;
 
 pub use self::args::ExtractArgs;
 use self::choose::{Chosen, choose};
+use self::indexed::Indexed;
 pub use self::indexed::naming_choices;
 use self::written::Written;
 use super::inputs::Inputs;
@@ -53,21 +56,17 @@ pub fn run(args: &ExtractArgs) -> anyhow::Result<u8> {
         missing_files = missing;
     }
     if args.uses_indexes() && indexed::is_there(&paths) {
-        match indexed::open(args, &options, &flows, &paths) {
-            Ok(indexed) => {
-                let (statistics, found) = match indexed.carve(args, packets) {
+        match by_indexes(args, &options, &flows, &paths, seed)? {
+            Ok((indexed, renamed)) => {
+                let (mut statistics, found) = match indexed.carve(args, packets) {
                     Err(error) if is_stdin(args.output()) && is_closed_pipe(&error) => {
                         return Ok(DONE);
                     }
                     result => result?,
                 };
-                let missing = flows.missing_in(&found);
-                if !missing.is_empty() {
-                    say(
-                        "the indexes of a recording have the uids of all of it: --no-index finds those of its files at hand",
-                    );
-                }
-                return end(args, false, &statistics, &missing, &missing_files);
+                statistics.read = statistics.read.max(renamed.read);
+                statistics.hurried += renamed.hurried;
+                return end(args, false, &statistics, &flows.missing_in(&found), &missing_files);
             }
             Err(why) => say(&format!("{why}; all of it is read")),
         }
@@ -82,6 +81,43 @@ pub fn run(args: &ExtractArgs) -> anyhow::Result<u8> {
         result => result?,
     };
     end(args, inputs.report_damage(), &statistics, &missing, &missing_files)
+}
+
+/// Opens captures by their indexes, with what was read to that end; or tells why they do not serve, in a sentence without
+/// a full stop.
+///
+/// # Errors
+///
+/// Where what indexes lack cannot be found.
+fn by_indexes(
+    args: &ExtractArgs,
+    options: &Options,
+    flows: &FlowChoice,
+    paths: &[PathBuf],
+    seed: u64,
+) -> anyhow::Result<Result<(Indexed, CarvingStatistics), String>> {
+    let mut looked_up = match indexed::look_up(args, options, flows, paths) {
+        Ok(looked_up) => looked_up,
+        Err(why) => return Ok(Err(why)),
+    };
+    let (unknown, mut statistics) = (looked_up.unknown(flows), CarvingStatistics::default());
+    if let Some(first) = unknown.first() {
+        let others = if unknown.len() > 1 { " and others" } else { "" };
+        say(&format!(
+            "{first}{others}: the indexes have the uids of the whole recording, and no such one; all of it is read for a \
+             connection that began before the files at hand"
+        ));
+        let (mut inputs, refused) = Inputs::open(paths, READ_SIZE);
+        if let Some(input) = refused.first() {
+            return Ok(Err(format!("{}: {}", input.path.display(), input.said)));
+        }
+        let found = renamed::indexes(args, options.clone(), unknown, &mut inputs, seed)?;
+        statistics = found.0;
+        if let Err(why) = looked_up.add(found.1) {
+            return Ok(Err(why));
+        }
+    }
+    Ok(looked_up.open().map(|indexed| (indexed, statistics)))
 }
 
 /// Says what was done, and returns the exit code.

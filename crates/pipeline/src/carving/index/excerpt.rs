@@ -45,21 +45,21 @@ const MOST_PIECES: usize = 4_000_000;
 /// Chooses blocks, one after the other: those that tell more than packets or have a wanted one. What lies side by side
 /// becomes one piece, so that memory follows what is chosen.
 #[derive(Debug)]
-pub struct Chooser<'a> {
+pub struct Chooser<W: Iterator<Item = u64>> {
     /// Sorted numbers of packets.
-    wanted: core::iter::Peekable<core::slice::Iter<'a, u64>>,
+    wanted: core::iter::Peekable<W>,
     /// The block that is told next to last, since the last one tells where it ends.
     block: Option<Block>,
     pieces: Vec<(u64, u64)>,
     numbers: Vec<(u64, u64)>,
 }
 
-impl<'a> Chooser<'a> {
+impl<W: Iterator<Item = u64>> Chooser<W> {
     /// For these packets, whose numbers are sorted.
     #[must_use]
-    pub fn new(wanted: &'a [u64]) -> Self {
+    pub fn new(wanted: W) -> Self {
         let (pieces, numbers) = (Vec::new(), Vec::new());
-        Self { wanted: wanted.iter().peekable(), block: None, pieces, numbers }
+        Self { wanted: wanted.peekable(), block: None, pieces, numbers }
     }
 
     /// Takes the block that comes next.
@@ -81,8 +81,8 @@ impl<'a> Chooser<'a> {
 
     /// Chooses a block, or not, that ends here, before the packet behind that of this number.
     fn choose(&mut self, block: Block, end: u64, last: u64) {
-        let has_one = self.wanted.next_if(|number| **number <= last).is_some();
-        while self.wanted.next_if(|number| **number <= last).is_some() {}
+        let has_one = self.wanted.next_if(|number| *number <= last).is_some();
+        while self.wanted.next_if(|number| *number <= last).is_some() {}
         if !has_one && !block.tells {
             return;
         }
@@ -142,7 +142,7 @@ mod tests {
         blocks: &[Block],
         wanted: &[u64],
     ) -> (Excerpt<Cursor<Vec<u8>>>, Numbers) {
-        let mut chooser = Chooser::new(wanted);
+        let mut chooser = Chooser::new(wanted.iter().copied());
         blocks.iter().for_each(|block| chooser.block(*block).unwrap());
         chooser.finish(Cursor::new(file), 60)
     }

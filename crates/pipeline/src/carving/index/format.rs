@@ -98,19 +98,10 @@ impl Postings {
 
     /// The numbers.
     fn iter(&self) -> impl Iterator<Item = u64> {
-        let mut bytes = self.bytes.iter();
-        let mut last = 0_u64;
+        let (mut at, mut last) = (0, 0);
         core::iter::from_fn(move || {
-            let (mut distance, mut shift) = (0, 0);
-            loop {
-                let byte = *bytes.next()?;
-                distance |= u64::from(byte & 0x7f) << shift;
-                shift += 7;
-                if byte & 0x80 == 0 {
-                    last += distance;
-                    return Some(last);
-                }
-            }
+            last += take(&self.bytes, &mut at)?;
+            Some(last)
         })
     }
 
@@ -201,10 +192,24 @@ impl<W: Write> Writer<W> {
 }
 
 /// Adds a number in LEB128.
-fn put(mut number: u64, out: &mut Vec<u8>) {
+pub(super) fn put(mut number: u64, out: &mut Vec<u8>) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;
     }
     out.push(number as u8);
+}
+
+/// Reads a number that [`put`] has written at a place, which moves behind it; `None` at the end.
+pub(super) fn take(bytes: &[u8], at: &mut usize) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..u64::BITS).step_by(7) {
+        let byte = *bytes.get(*at)?;
+        *at += 1;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            break;
+        }
+    }
+    Some(number)
 }

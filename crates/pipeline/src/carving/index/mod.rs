@@ -11,6 +11,7 @@
 //! | [`series`] | indexes of captures that come one after the other, as a recording makes them |
 //! | [`mod@format`] | the bytes of the file |
 //! | [`read`] | reading it, in little memory |
+//! | [`wanted`] | wanted packets, in their order |
 //! | [`excerpt`] | a capture of which only some blocks are read |
 //! | [`pick`] | wanted packets out of excerpts |
 
@@ -22,6 +23,7 @@ pub mod pick;
 pub mod read;
 pub mod series;
 pub mod sidecar;
+pub mod wanted;
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -6,45 +6,39 @@ use std::io;
 use netsniff_packet::{Batch, Note};
 
 use super::excerpt::Numbers;
+use super::wanted::{InOrder, Wanted};
 use crate::carving::choice::PacketChoice;
 use crate::carving::{Carved, CarvingStatistics, Flow, TakeCarved, lost_before};
+
+/// Connections that a packet may be of: with all tunnels around it, it is of few.
+const MOST_FLOWS: usize = 256;
 
 /// What is picked out of one capture.
 #[derive(Debug)]
 pub struct Picked {
     /// The numbers of the packets that its excerpt has.
     numbers: Numbers,
-    /// Wanted packets with their flows, by number, and how many of them are behind.
-    wanted: Vec<(u64, u128)>,
-    at: usize,
+    wanted: Wanted,
+    /// Those of the wanted packets that are still to come.
+    order: InOrder,
 }
 
 impl Picked {
-    /// Wanted packets with their flows, by number, out of an excerpt with packets of these `numbers`.
+    /// Wanted packets out of an excerpt with packets of these `numbers`.
     #[must_use]
-    pub const fn new(numbers: Numbers, wanted: Vec<(u64, u128)>) -> Self {
-        Self { numbers, wanted, at: 0 }
+    pub fn new(numbers: Numbers, wanted: Wanted) -> Self {
+        Self { numbers, order: wanted.in_order(), wanted }
     }
 
-    /// How many packets are wanted, each as often as it has flows.
-    #[must_use]
-    pub const fn len(&self) -> usize {
-        self.wanted.len()
-    }
-
-    /// Whether none is.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.wanted.is_empty()
-    }
-
-    /// Puts the wanted flows of the next packet into `flows`; `None` where there should be none.
+    /// Puts the wanted flows of the next packet into `flows`; `None` where there should be none, or they are too many.
     fn next(&mut self, flows: &mut Vec<Flow>) -> Option<()> {
         let number = self.numbers.next()?;
         flows.clear();
-        while let Some((_, flow)) = self.wanted.get(self.at).filter(|(it, _)| *it <= number) {
-            flows.push(Flow { name: *flow, key: None });
-            self.at += 1;
+        while let Some(name) = self.order.next_up_to(number, &self.wanted) {
+            flows.push(Flow { name, key: None });
+            if flows.len() > MOST_FLOWS {
+                return None;
+            }
         }
         Some(())
     }
@@ -134,7 +128,7 @@ impl Picker {
     ///
     /// Packets that the index has and the capture does not.
     pub fn finish(self) -> io::Result<(CarvingStatistics, BTreeSet<u128>)> {
-        if self.files.iter().any(|file| file.at < file.wanted.len()) {
+        if self.files.iter().any(|file| !file.order.is_at_end()) {
             return Err(io::Error::other("a capture has fewer packets than its index says"));
         }
         Ok((self.statistics, self.found))

@@ -7,6 +7,7 @@ use netsniff_packet::fnv;
 use super::Identity;
 use super::blocks::Block;
 use super::format::{Header, MAGIC, NAME, Together};
+use super::wanted::Wanted;
 
 /// An index that is damaged or none.
 const DAMAGED: &str = "the index is damaged";
@@ -147,23 +148,22 @@ impl<R: Read + Seek> Index<R> {
         Ok(())
     }
 
-    /// The packets of connections that are `wanted` by their names and the hashes of their Community IDs, with the names,
-    /// sorted.
+    /// The packets of connections that are `wanted` by their names and the hashes of their Community IDs.
     ///
     /// # Errors
     ///
-    /// Where the index is damaged, or they are more than `most`.
+    /// Where the index is damaged, or they take more than `most` bytes of memory.
     pub fn packets_of(
         &mut self,
         wanted: impl Fn(u128, u64) -> bool,
         most: usize,
-    ) -> Result<Vec<(u64, u128)>, String> {
+    ) -> Result<Wanted, String> {
         let mut rest = self.stretch(self.blocks, self.end)?;
         for _ in 0..rest.number()? {
             rest.number()?;
             rest.number()?;
         }
-        let mut found = Vec::new();
+        let mut found = Wanted::default();
         while rest.left > 0 {
             let mut bytes = [0; 16];
             bytes[..NAME].copy_from_slice(&rest.array::<NAME>()?);
@@ -174,19 +174,21 @@ impl<R: Read + Seek> Index<R> {
                 continue;
             }
             let end = rest.left.checked_sub(len).ok_or(DAMAGED)?;
+            found.begin(name);
             let mut number = 0_u64;
-            while rest.left > end {
+            while rest.left > end && found.memory() <= most {
                 number = number.checked_add(rest.number()?).ok_or(DAMAGED)?;
-                if found.len() >= most {
-                    return Err("more packets are wanted than it serves".to_owned());
+                if !found.push(number) {
+                    return Err(DAMAGED.to_owned());
                 }
-                found.push((number, name));
+            }
+            if found.memory() > most {
+                return Err("more packets are wanted than it serves".to_owned());
             }
             if rest.left != end {
                 return Err(DAMAGED.to_owned());
             }
         }
-        found.sort_by_key(|(number, _)| *number);
         Ok(found)
     }
 }
@@ -233,14 +235,16 @@ mod tests {
         assert_eq!((blocks.len(), blocks[2]), (3, last));
         let mut numbers = |name, community| {
             let wanted = |it, id| it == name || id == community;
-            let packets = index.packets_of(wanted, 5).unwrap();
-            packets.into_iter().map(|(number, _)| number).collect::<Vec<_>>()
+            let packets = index.packets_of(wanted, 1000).unwrap();
+            let mut order = packets.in_order();
+            let numbers = core::iter::from_fn(|| Some(order.next(&packets)?.0));
+            numbers.collect::<Vec<_>>()
         };
         assert_eq!(numbers(7, 0), [1, 2, 300, 301, 1 << 34]);
         assert_eq!(numbers(0, 8), [1, 2, 300, 301, 1 << 34]);
         assert_eq!(numbers(1 << 95, 0), [5]);
         assert_eq!(numbers(8, 0), [0; 0]);
-        assert!(index.packets_of(|_, _| true, 5).unwrap_err().contains("more packets"));
+        assert!(index.packets_of(|_, _| true, 100).unwrap_err().contains("more packets"));
     }
 
     /// Any changed or missing byte is noticed, and with a right hash nothing panics either.
