@@ -39,6 +39,13 @@ impl<K: Ord + Clone, V> Bounded<K, V> {
         value
     }
 
+    /// Removes the entry of a key, which is not one that was given up.
+    pub(super) fn remove(&mut self, key: &K) {
+        if let Some((age, _)) = self.entries.remove(key) {
+            self.ages.remove(&age);
+        }
+    }
+
     /// How many entries were given up for lack of room.
     pub(super) const fn given_up(&self) -> u64 {
         self.given_up
@@ -65,6 +72,10 @@ mod tests {
             *table.entry(&key, || 0) += 1;
         }
         assert_eq!((table.get(&1), table.get(&2), table.get(&3)), (None, Some(&1), Some(&2)));
+        assert_eq!((table.given_up(), table.ages.len()), (1, 2));
+        table.remove(&2);
+        *table.entry(&4, || 0) += 1;
+        assert_eq!((table.get(&3), table.get(&4)), (Some(&2), Some(&1)), "there was room");
         assert_eq!((table.given_up(), table.ages.len()), (1, 2));
     }
 }

@@ -115,6 +115,14 @@ impl Found {
         self
     }
 
+    /// The same, of the capture itself: no host did it.
+    #[must_use]
+    pub fn of_capture(mut self) -> Self {
+        (self.row.src, self.row.dst, self.row.p) = (None, None, None);
+        (self.row.proto, self.identifier) = (None, Vec::new());
+        self
+    }
+
     /// The same, with what the traffic says.
     #[must_use]
     pub fn saying(mut self, sub: Option<&[u8]>) -> Self {

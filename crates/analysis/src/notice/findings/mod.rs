@@ -1,25 +1,33 @@
-//! The list of findings, one file each.
+//! The list of findings, one file each; those of TLS and of the capture itself have folders.
 
-mod certificate;
+mod beacon;
+mod capture;
 mod clear_text;
+mod dhcp;
 mod dns;
 mod scan;
 mod stalls;
+mod tls;
 mod unanswering;
-mod weak_tls;
 
 use super::finding::FindingType;
 use super::threshold::Threshold;
 
 /// THE list.
 pub static FINDINGS: &[FindingType] = &[
-    certificate::TYPE,
-    weak_tls::TYPE,
+    tls::certificate::TYPE,
+    tls::weak_key::TYPE,
+    tls::weak_tls::TYPE,
     clear_text::TYPE,
     scan::TYPE,
     dns::TYPE,
     unanswering::TYPE,
     stalls::TYPE,
+    beacon::TYPE,
+    dhcp::TYPE,
+    capture::one_way::TYPE,
+    capture::doubled::TYPE,
+    capture::clock::TYPE,
 ];
 
 /// The thresholds of all findings.

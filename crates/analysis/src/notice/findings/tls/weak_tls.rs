@@ -20,7 +20,7 @@ static CIPHER: Note = Note {
     advice: "Remove these suites from the server's list.",
 };
 
-pub(super) const TYPE: FindingType = FindingType {
+pub(in crate::notice::findings) const TYPE: FindingType = FindingType {
     notes: &[&VERSION, &CIPHER],
     reads: &[("ssl", &["version", "cipher", "established", "server_name"])],
     thresholds: &[],

@@ -41,7 +41,7 @@ const DAYS: Threshold = Threshold {
     default: 30,
 };
 
-pub(super) const TYPE: FindingType = FindingType {
+pub(in crate::notice::findings) const TYPE: FindingType = FindingType {
     notes: &[&EXPIRED, &FUTURE, &SOON, &SELF_SIGNED],
     reads: &[
         (

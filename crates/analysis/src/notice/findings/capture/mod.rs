@@ -1,0 +1,5 @@
+//! What is wrong with the capture itself, as its records show.
+
+pub(super) mod clock;
+pub(super) mod doubled;
+pub(super) mod one_way;
