@@ -1,5 +1,7 @@
 //! The `notice` log: what deserves a look, in Zeek's form.
 
+use std::borrow::Cow;
+
 use netsniff_packet::{Address, Timestamp};
 
 use crate::record::{Interval, Port};
@@ -36,7 +38,7 @@ crate::record! {
         /// Transport protocol of the connection.
         proto: Option<&'static str> => "proto", enum, None, Plain, Zeek;
         /// What was found, by name.
-        note: &'static str => "note", enum, None, Plain, Zeek;
+        note: Cow<'static, str> => "note", enum, None, Plain, Zeek;
         /// What was found, in a sentence that names nobody.
         msg: String => "msg", string, None, Plain, Zeek;
         /// What the traffic itself says about it, such as the subject of a certificate.
@@ -61,7 +63,9 @@ crate::record! {
         uids: Vec<String> => "uids", vector[string], None, Plain, Netsniff;
         /// Quality of the capture of the connection that shows it, as in `conn`; unset where no row of `conn` was asked.
         quality: Option<String> => "quality", string, None, Plain, Netsniff;
+        /// How many times the same finding was found and not told, since it was told before; unset the first time.
+        suppressed: Option<u64> => "suppressed", count, None, Plain, Netsniff;
         /// What to do.
-        advice: &'static str => "advice", string, None, Plain, Netsniff;
+        advice: Cow<'static, str> => "advice", string, None, Plain, Netsniff;
     }
 }

@@ -1,6 +1,7 @@
 //! What a finding is, and what it says.
 
 use core::fmt::Debug;
+use std::borrow::Cow;
 
 use netsniff_packet::{Address, Timestamp};
 
@@ -39,7 +40,7 @@ pub struct FindingType {
 ///
 /// What it holds is bounded by [`MOST_ENTRIES`].
 pub trait Finding: Debug + Send {
-    /// Takes a record that belongs at engine time `now`.
+    /// Takes a record of a log that it reads, which belongs at engine time `now`.
     fn sighted(&mut self, now: Timestamp, sighting: &Sighting, out: &mut Vec<Found>);
 
     /// How many entries were given up for lack of room.
@@ -56,8 +57,6 @@ pub const MOST_UIDS: usize = 10;
 /// Something that was found.
 #[derive(Debug)]
 pub struct Found {
-    /// What it is.
-    pub note: &'static Note,
     /// What makes it the same as another one, so that one row is enough.
     pub identifier: Vec<u8>,
     /// The row, whose time and form are not set yet.
@@ -86,7 +85,7 @@ impl Found {
             id_resp_p: port,
             fuid: None,
             proto: sighting.word("proto").and_then(known_proto),
-            note: note.name,
+            note: Cow::Borrowed(note.name),
             msg,
             sub: None,
             src,
@@ -97,11 +96,12 @@ impl Found {
             actions: vec!["Notice::ACTION_LOG"],
             suppress_for: SUPPRESS_FOR,
             confidence,
+            suppressed: None,
             quality: sighting.word("quality").map(str::to_owned),
-            advice: note.advice,
+            advice: Cow::Borrowed(note.advice),
         };
         let identifier = identifier(&[src, dst], row.p);
-        Self { note, identifier, row }
+        Self { identifier, row }
     }
 
     /// The same, of several connections: `uids` show it, and no single one does, nor the quality of its capture.

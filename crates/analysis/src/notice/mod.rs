@@ -9,6 +9,7 @@
 //! | [`finding`] | what a finding is, and what it says |
 //! | [`findings`] | one file for each, and the list |
 //! | [`intel`] | indicators, and where they are looked for |
+//! | [`rules`] | findings of the user's own |
 //! | [`sighting`] | copies of records |
 //! | [`threshold`] | numbers from which on something is found |
 
@@ -17,6 +18,7 @@ pub mod finding;
 pub mod findings;
 pub mod intel;
 mod notices;
+pub mod rules;
 pub mod sighting;
 pub mod threshold;
 mod watch;

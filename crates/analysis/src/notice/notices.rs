@@ -7,9 +7,10 @@ use netsniff_packet::Timestamp;
 use sha2::{Digest as _, Sha256};
 
 use super::bounded::Bounded;
-use super::finding::{Finding, Found, MOST_ENTRIES, SUPPRESS_FOR};
+use super::finding::{Finding, FindingType, Found, MOST_ENTRIES, SUPPRESS_FOR};
 use super::findings::FINDINGS;
 use super::intel::Indicators;
+use super::rules::Rules;
 use super::{Sighting, Watch};
 use crate::correlator::{Bound, GivenUp, Join, JoinOutput};
 use crate::record::{Connection, Fact, SortKey};
@@ -17,13 +18,23 @@ use crate::record::{Connection, Fact, SortKey};
 /// All findings and indicators.
 #[derive(Debug)]
 pub struct Notices {
-    findings: Vec<Box<dyn Finding>>,
+    findings: Vec<(&'static FindingType, Box<dyn Finding>)>,
+    rules: Rules,
     indicators: Option<Arc<Indicators>>,
-    /// Until when the same finding has no other row.
-    told: Bounded<(&'static str, [u8; 32]), Timestamp>,
+    /// When the same finding was told.
+    told: Bounded<[u8; 32], Told>,
     /// Whether rows have pseudonyms.
     hides: bool,
     found: Vec<Found>,
+}
+
+/// A finding that was told.
+#[derive(Debug, Default)]
+struct Told {
+    /// Until when it has no other row; `None` where it was not told yet.
+    until: Option<Timestamp>,
+    /// How many times it was found since.
+    again: u64,
 }
 
 impl Notices {
@@ -33,9 +44,10 @@ impl Notices {
         let makes = watch
             .findings
             .iter()
-            .flat_map(|thresholds| FINDINGS.iter().map(move |finding| (finding.make)(thresholds)));
+            .flat_map(|thresholds| FINDINGS.iter().map(move |it| (it, (it.make)(thresholds))));
         Self {
             findings: makes.collect(),
+            rules: Rules::new(Arc::clone(&watch.rules)),
             indicators: watch.indicators.clone(),
             told: Bounded::new(MOST_ENTRIES),
             hides: watch.hides,
@@ -46,14 +58,16 @@ impl Notices {
     /// Tells what was found at `key`, unless it was told before.
     fn tell(&mut self, key: &SortKey, out: &mut JoinOutput) {
         for mut found in self.found.drain(..) {
-            let until = key.time.offset(SUPPRESS_FOR.nanos());
             // Identifiers may be as long as what the traffic says.
-            let name = (found.note.name, Sha256::digest(&found.identifier).into());
-            let silent = self.told.entry(&name, || Timestamp::MIN);
-            if key.time < *silent {
+            let name = Sha256::new_with_prefix(&*found.row.note).chain_update([0]);
+            let name = name.chain_update(&found.identifier).finalize().into();
+            let told = self.told.entry(&name, Told::default);
+            if told.until.is_some_and(|until| key.time < until) {
+                told.again += 1;
                 continue;
             }
-            *silent = until;
+            found.row.suppressed = told.until.map(|_| told.again);
+            *told = Told { until: Some(key.time.offset(SUPPRESS_FOR.nanos())), again: 0 };
             found.row.ts = key.time;
             if self.hides {
                 // What the traffic says has the pseudonym of its own column in the row of its protocol.
@@ -71,9 +85,12 @@ impl Join for Notices {
 
     fn fact(&mut self, key: &SortKey, _: &Connection, fact: &dyn Fact, out: &mut JoinOutput) {
         let Some(sighting) = fact.downcast_ref::<Sighting>() else { return };
-        for finding in &mut self.findings {
-            finding.sighted(key.time, sighting, &mut self.found);
+        for (kind, finding) in &mut self.findings {
+            if kind.reads.iter().any(|(log, _)| *log == sighting.log.path) {
+                finding.sighted(key.time, sighting, &mut self.found);
+            }
         }
+        self.rules.sighted(key.time, sighting, &mut self.found);
         if let Some(indicators) = &self.indicators {
             for mut row in indicators.seen(key.time, sighting, &mut self.found) {
                 if self.hides && !row.is_of_hosts() {
@@ -86,11 +103,11 @@ impl Join for Notices {
     }
 
     fn given_up(&self) -> Option<GivenUp> {
-        let findings = self.findings.iter().map(|finding| finding.given_up()).sum::<u64>();
+        let findings = self.findings.iter().map(|(_, finding)| finding.given_up()).sum::<u64>();
         Some(GivenUp {
             bound: Bound::Number(MOST_ENTRIES),
             of: "entries of a table of findings",
-            count: findings + self.told.given_up(),
+            count: findings + self.rules.given_up() + self.told.given_up(),
             what: "entries were given up",
         })
     }

@@ -10,6 +10,8 @@ pub struct Sighting {
     /// Its log.
     pub log: &'static LogType,
     columns: Vec<(&'static str, Seen)>,
+    /// The rules that are true of it, by their numbers.
+    pub(super) rules: Vec<u16>,
 }
 
 /// The value of a column.
@@ -72,7 +74,7 @@ impl Seen {
 impl Sighting {
     /// An empty copy of a record of `log`.
     pub(super) const fn new(log: &'static LogType) -> Self {
-        Self { log, columns: Vec::new() }
+        Self { log, columns: Vec::new(), rules: Vec::new() }
     }
 
     /// The value of a column; `None` where it is not set.
@@ -155,7 +157,9 @@ impl Sighting {
 impl Fact for Sighting {
     fn heap_bytes(&self) -> usize {
         let columns = self.columns.iter().map(|(_, seen)| seen.heap_bytes()).sum::<usize>();
-        self.columns.capacity() * size_of::<(&str, Seen)>() + columns
+        self.columns.capacity() * size_of::<(&str, Seen)>()
+            + self.rules.capacity() * size_of::<u16>()
+            + columns
     }
 }
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::findings::FINDINGS;
 use super::intel::{Indicators, PLACES};
+use super::rules::Rule;
 use super::sighting::{Copying, Sighting};
 use super::threshold::Thresholds;
-use crate::record::{LogType, Record};
+use crate::record::{Record, Visitor};
 
 /// The columns of a connection, which all findings read.
 const OF_CONNECTION: [&str; 5] = ["uid", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p"];
@@ -19,56 +20,83 @@ pub struct Watch {
     pub(super) findings: Option<Thresholds>,
     /// What is looked for, if anything.
     pub(super) indicators: Option<Arc<Indicators>>,
-    /// The columns that somebody reads, by log.
+    /// What the user's rules look for.
+    pub(super) rules: Arc<[Rule]>,
+    /// The columns that findings and indicators read, by log.
     wanted: BTreeMap<&'static str, Vec<&'static str>>,
+    /// The columns that records are wanted with that a rule is true of.
+    of_rules: BTreeMap<&'static str, Vec<&'static str>>,
     /// Whether rows have pseudonyms.
     pub(super) hides: bool,
 }
 
+/// Adds columns to those that are wanted of a log.
+fn want(
+    wanted: &mut BTreeMap<&'static str, Vec<&'static str>>,
+    log: &'static str,
+    columns: &[&'static str],
+) {
+    let wanted = wanted.entry(log).or_insert_with(|| OF_CONNECTION.to_vec());
+    for column in columns {
+        if !wanted.contains(column) {
+            wanted.push(column);
+        }
+    }
+}
+
 impl Watch {
-    /// Looks for findings by `findings`, and for `indicators`; `None` where neither is wanted. With `hides`, rows have
-    /// pseudonyms.
+    /// Looks for findings by `findings`, for `indicators`, and by `rules`; `None` where nothing is wanted. With `hides`,
+    /// rows have pseudonyms.
     #[must_use]
     pub fn new(
         findings: Option<Thresholds>,
         indicators: Option<Arc<Indicators>>,
+        rules: Vec<Rule>,
         hides: bool,
     ) -> Option<Self> {
-        let mut watch = Self { findings, indicators, wanted: BTreeMap::new(), hides };
-        if watch.findings.is_some() {
+        let mut wanted = BTreeMap::new();
+        if findings.is_some() {
             for (log, columns) in FINDINGS.iter().flat_map(|finding| finding.reads) {
-                watch.want(log, columns);
+                want(&mut wanted, log, columns);
             }
         }
-        if watch.indicators.is_some() {
+        if indicators.is_some() {
             for place in PLACES {
-                watch.want(place.log, &[place.column]);
-                watch.want(place.log, &["fuid", "mime_type", "host"]);
+                want(&mut wanted, place.log, &[place.column]);
+                want(&mut wanted, place.log, &["fuid", "mime_type", "host"]);
             }
         }
-        (!watch.wanted.is_empty()).then_some(watch)
-    }
-
-    fn want(&mut self, log: &'static str, columns: &[&'static str]) {
-        let wanted = self.wanted.entry(log).or_insert_with(|| OF_CONNECTION.to_vec());
-        for column in columns {
-            if !wanted.contains(column) {
-                wanted.push(column);
-            }
+        let mut of_rules = BTreeMap::new();
+        for rule in &rules {
+            // A record that findings read as well has one copy for both.
+            want(
+                &mut of_rules,
+                rule.log.path,
+                wanted.get(rule.log.path).map_or(&[], Vec::as_slice),
+            );
+            want(&mut of_rules, rule.log.path, &["proto", "quality"]);
+            want(&mut of_rules, rule.log.path, &rule.by);
         }
-    }
-
-    /// Whether somebody reads this log.
-    #[must_use]
-    pub fn wants(&self, log: &LogType) -> bool {
-        self.wanted.contains_key(log.path)
+        let is_any = !wanted.is_empty() || !rules.is_empty();
+        is_any.then(|| Self { findings, indicators, rules: rules.into(), wanted, of_rules, hides })
     }
 
     /// A copy of what somebody reads of a record, if anybody does.
     pub fn sight<R: Record>(&self, record: &R) -> Option<Sighting> {
         let log = record.log();
-        let mut copying = Copying { wanted: self.wanted.get(log.path)?, into: Sighting::new(log) };
+        let rules = if self.rules.is_empty() { Vec::new() } else { self.rules_of(record) };
+        let of = if rules.is_empty() { &self.wanted } else { &self.of_rules };
+        let mut copying = Copying { wanted: of.get(log.path)?, into: Sighting::new(log) };
         record.visit(&mut copying);
+        copying.into.rules = rules;
         Some(copying.into)
+    }
+
+    /// The rules that are true of a record, by their numbers.
+    fn rules_of<R: Record>(&self, record: &R) -> Vec<u16> {
+        let log = record.log();
+        let mut visit = |mut visitor: &mut dyn Visitor| record.visit(&mut visitor);
+        let of_log = self.rules.iter().zip(0..).filter(|(rule, _)| rule.log.path == log.path);
+        of_log.filter(|(rule, _)| rule.test.holds(&mut visit)).map(|(_, number)| number).collect()
     }
 }

@@ -20,6 +20,7 @@ mod tests;
 mod words;
 
 use netsniff_analysis::Record;
+use netsniff_analysis::notice::rules::RecordTest;
 use netsniff_analysis::record::{FieldInfo, LogType, Value, Visitor};
 
 pub use self::error::ConditionError;
@@ -48,11 +49,21 @@ impl Condition {
 
     /// Whether a row is wanted. Those of other logs are not.
     pub fn matches<R: Record>(&self, record: &R) -> bool {
-        if record.log().path != self.log.path {
-            return false;
-        }
+        let mut visit = |mut visitor: &mut dyn Visitor| record.visit(&mut visitor);
+        record.log().path == self.log.path && self.holds(&mut visit)
+    }
+
+    /// The columns that it asks for.
+    pub fn columns(&self) -> impl Iterator<Item = &'static str> {
+        let fields = self.log.fields;
+        self.tests.iter().filter_map(|test| fields.get(test.column)).map(|field| field.name)
+    }
+}
+
+impl RecordTest for Condition {
+    fn holds(&self, visit: &mut dyn FnMut(&mut dyn Visitor)) -> bool {
         let mut outcome = Outcome { tests: &self.tests, told: vec![None; self.tests.len()] };
-        record.visit(&mut outcome);
+        visit(&mut outcome);
         self.root.holds(&outcome.told) == Some(true)
     }
 }

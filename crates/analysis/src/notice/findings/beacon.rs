@@ -17,8 +17,8 @@ static BEACON: Note = Note {
     name: "Netsniff::Beacon",
     doc: "A host made `beacon_connections` connections to one port of another host at regular times, and sent about as \
           much in each. The median absolute deviation of the times between them is at most \
-          `beacon_jitter_percent` of their median, which is at least `beacon_seconds`. So few of them may be missing, \
-          or late. That of the bytes is at most `beacon_jitter_percent` of their median, or 32 bytes.",
+          `beacon_jitter_percent` of their median, which is at least `beacon_seconds`, so that a few may be \
+          missing or late. That of the bytes is at most `beacon_jitter_percent` of their median, or 32 bytes.",
     confidence: "Medium; low for services that ask regularly by design (NTP, DNS, DHCP, SNMP and the like), and where the \
                  capture lost packets of a connection. Never high: monitoring, mail programs and updates look the same.",
     advice: "Find out which program connects. One that nobody knows may take orders from the other host.",
@@ -173,9 +173,6 @@ fn is_of_many(address: Address) -> bool {
 
 impl Finding for Beacons {
     fn sighted(&mut self, _: Timestamp, sighting: &Sighting, out: &mut Vec<Found>) {
-        if sighting.log.path != "conn" {
-            return;
-        }
         let is_tcp = match sighting.word("proto") {
             Some("tcp") => true,
             Some("udp") => false,

@@ -51,9 +51,6 @@ fn user(sighting: &Sighting) -> Option<&[u8]> {
 impl Finding for ClearText {
     fn sighted(&mut self, _: Timestamp, sighting: &Sighting, out: &mut Vec<Found>) {
         let log = sighting.log.path;
-        if !TYPE.reads.iter().any(|(read, _)| *read == log) {
-            return;
-        }
         let sent = |user: &&[u8]| !user.is_empty() && *user != b"<problem-decoding>";
         let Some(user) = user(sighting).filter(sent) else { return };
         let said = format!("somebody sent a password by {log} in clear text");

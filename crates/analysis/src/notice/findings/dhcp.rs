@@ -158,9 +158,6 @@ impl<'a> Given<'a> {
 
 impl Finding for Leases {
     fn sighted(&mut self, _: Timestamp, sighting: &Sighting, out: &mut Vec<Found>) {
-        if sighting.log.path != "dhcp" {
-            return;
-        }
         if has(sighting, b"ACK")
             && let Some(given) = Given::of(sighting)
         {

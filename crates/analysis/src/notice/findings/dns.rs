@@ -192,7 +192,7 @@ fn domain(name: &[u8]) -> &[u8] {
 impl Finding for Dns {
     fn sighted(&mut self, _: Timestamp, sighting: &Sighting, out: &mut Vec<Found>) {
         // Nobody need answer to the queries of multicast DNS and the like.
-        if sighting.log.path != "dns" || sighting.port("id.resp_p") != Some(53) {
+        if sighting.port("id.resp_p") != Some(53) {
             return;
         }
         if let Some(resolver) = sighting.address("id.resp_h") {

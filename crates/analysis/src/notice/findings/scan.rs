@@ -167,9 +167,6 @@ fn failed(sighting: &Sighting) -> Option<Attempt<'_>> {
 
 impl Finding for Scans {
     fn sighted(&mut self, _: Timestamp, sighting: &Sighting, out: &mut Vec<Found>) {
-        if sighting.log.path != "conn" {
-            return;
-        }
         let Some(attempt) = failed(sighting) else { return };
         let (Some(from), Some(to), Some(port)) = (
             sighting.address("id.orig_h"),

@@ -131,8 +131,6 @@ impl Stalls {
 
 impl Finding for Stalls {
     fn sighted(&mut self, _: Timestamp, sighting: &Sighting, out: &mut Vec<Found>) {
-        if sighting.log.path == "tcp" {
-            SIDES.iter().for_each(|side| self.side(sighting, side, out));
-        }
+        SIDES.iter().for_each(|side| self.side(sighting, side, out));
     }
 }

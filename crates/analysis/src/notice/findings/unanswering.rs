@@ -69,9 +69,6 @@ fn has_answered(sighting: &Sighting) -> Option<bool> {
 
 impl Finding for Unanswering {
     fn sighted(&mut self, _: Timestamp, sighting: &Sighting, out: &mut Vec<Found>) {
-        if sighting.log.path != "conn" {
-            return;
-        }
         let Some(has_answered) = has_answered(sighting) else { return };
         let (Some(host), Some(port)) = (sighting.address("id.resp_h"), sighting.port("id.resp_p"))
         else {

@@ -1,4 +1,14 @@
 //! Findings and indicators: what is found in recorded traffic, for any number of workers, and what nobody may read of it.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`traffic`] | captures that are made for a finding |
+//! | [`found`] | each finding in such a capture, and none in one that looks similar |
+//! | [`rules`] | findings of the user's own |
+
+mod found;
+mod rules;
+mod traffic;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -172,50 +182,7 @@ fn the_page_of_the_documentation_has_every_finding() {
 }
 
 /// What stands before the lists.
-const PAGE: &str = "\
-# Findings and indicators
-
-Made from the declarations of the findings in `crates/analysis/src/notice/`; don't edit this page.
-
-`netsniff analyze --notices -o DIR` looks through the records of all logs for what deserves a look, and writes it to
-the log [`notice`](logs.md#notice). `--intel FILE` looks for indicators, and writes what it sees to [`intel`](logs.md#intel).
-Neither is on unless it is asked for.
-
-- Findings are made of records, behind whoever merges these: they are the same for any number of workers.
-- `confidence` says how sure a finding is. What rests on something that was not seen is never `high`.
-- `uids` has up to 10 connections that show it, `advice` says what to do.
-- `msg` names nobody, so that `-a` leaves it readable. Hosts stand in columns of their own, which `-a` maps. `sub` is
-  unset then, and `seen.indicator` stands for addresses and domains alone.
-- The same finding for the same hosts has one row an hour (`suppress_for`).
-- What findings remember is bounded: 10,000 entries a table, 1,000 of long names. It does not count for
-  `--memory`. The summary says how many were given up.
-- Columns that need what netsniff does not have are left out of Zeek's form: mail addresses and the places of hosts.
-
-## Indicators
-
-A file for `--intel` has the format of Zeek's intelligence framework: a line `#fields` with tabs between the names of
-columns, then an indicator a line. `indicator`, `indicator_type` and `meta.source` must be there. `meta.do_notice` (T or F)
-makes a finding of each sighting, and `meta.if_in` names the only place where the indicator counts. Other columns are ignored.
-
-```
-#fields\tindicator\tindicator_type\tmeta.source\tmeta.do_notice
-192.0.2.7\tIntel::ADDR\tmy list\tT
-198.51.100.0/24\tIntel::SUBNET\tmy list\tF
-bad.example\tIntel::DOMAIN\tmy list\tF
-```
-
-Addresses match exactly or by a net, everything else as a whole and without regard to case. A domain does not match the
-names below it, and a URL has no scheme, both as in Zeek. Hashes of files need `--hashes`.
-Hashes of certificates are SHA-256; Zeek looks for SHA-1.
-Zeek looks at the addresses of a TCP connection once it is established; netsniff looks at those of each row of `conn`.
-
-## Thresholds
-
-`--notice-thresholds NAME=NUMBER,…` sets them.
-
-| name | default | what it is |
-|---|---|---|
-";
+const PAGE: &str = include_str!("page.md");
 
 /// A user and a hash are told in their protocols' own columns, whose pseudonyms those of names are not.
 #[test]

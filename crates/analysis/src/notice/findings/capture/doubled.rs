@@ -67,9 +67,6 @@ fn is_doubled(sighting: &Sighting, [duplicates, data, acks]: [&str; 3]) -> Optio
 
 impl Finding for Doubled {
     fn sighted(&mut self, _: Timestamp, sighting: &Sighting, out: &mut Vec<Found>) {
-        if sighting.log.path != "tcp" {
-            return;
-        }
         let sides = [
             ["orig_duplicates", "orig_data_segments", "orig_pure_acks"],
             ["resp_duplicates", "resp_data_segments", "resp_pure_acks"],

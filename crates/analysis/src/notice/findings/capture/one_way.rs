@@ -64,9 +64,6 @@ fn is_one_way(sighting: &Sighting) -> Option<bool> {
 
 impl Finding for OneWay {
     fn sighted(&mut self, _: Timestamp, sighting: &Sighting, out: &mut Vec<Found>) {
-        if sighting.log.path != "conn" {
-            return;
-        }
         let Some(is_one_way) = is_one_way(sighting) else { return };
         self.seen.all += 1;
         if is_one_way {

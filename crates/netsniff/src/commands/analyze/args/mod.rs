@@ -4,6 +4,7 @@ pub(super) mod depth;
 mod extraction;
 mod modes;
 mod notices;
+mod rules;
 mod series;
 
 use std::ffi::OsString;

@@ -7,8 +7,11 @@ use std::sync::Arc;
 use netsniff_analysis::notice::Watch;
 use netsniff_analysis::notice::findings::thresholds;
 use netsniff_analysis::notice::intel::Indicators;
+use netsniff_analysis::notice::rules::Rule;
 use netsniff_analysis::notice::threshold::Thresholds;
 use netsniff_console::UsageError;
+
+use super::rules;
 
 /// What records are looked through for.
 #[derive(Debug, Default, clap::Args)]
@@ -19,6 +22,10 @@ pub(super) struct NoticeArgs {
     /// Thresholds of --notices, as scan_ports=30,certificate_days=14; docs/notices.md has all names and defaults
     #[arg(long, value_name = "NAME=NUMBER,…", requires = "notices", value_parser = parse)]
     notice_thresholds: Option<Thresholds>,
+    /// Look for findings of your own by the rules of this file, in TOML, and write them to the log `notice`; docs/notices.md
+    /// has the form; may be repeated
+    #[arg(long, value_name = "FILE", requires = "output")]
+    notice_rules: Vec<PathBuf>,
     /// Look for the indicators of this file, which has Zeek's format, and write what is seen to the log `intel`; may
     /// be repeated
     #[arg(long, value_name = "FILE", requires = "output")]
@@ -33,7 +40,33 @@ impl NoticeArgs {
     /// What records are looked through for, if anything; with `hides`, rows have pseudonyms.
     pub(super) fn watch(&self, hides: bool) -> Result<Option<Arc<Watch>>, UsageError> {
         let findings = self.notices.then(|| self.notice_thresholds.clone().unwrap_or_default());
-        Ok(Watch::new(findings, self.indicators()?.map(Arc::new), hides).map(Arc::new))
+        let indicators = self.indicators()?.map(Arc::new);
+        Ok(Watch::new(findings, indicators, self.rules()?, hides).map(Arc::new))
+    }
+
+    /// The rules of all files.
+    fn rules(&self) -> Result<Vec<Rule>, UsageError> {
+        let mut all: Vec<Rule> = Vec::new();
+        for path in &self.notice_rules {
+            let fail = |said: String| UsageError(format!("--notice-rules {said}"));
+            let text = fs::read_to_string(path)
+                .map_err(|error| fail(format!("{}: {error}", path.display())))?;
+            let rules = rules::rules(path, &text).map_err(|fault| fail(fault.to_string()))?;
+            let is_known = |rule: &&Rule| all.iter().any(|other| other.name == rule.name);
+            if let Some(rule) = rules.iter().find(is_known) {
+                return Err(fail(format!(
+                    "{}: two files have a rule {}",
+                    path.display(),
+                    rule.name
+                )));
+            }
+            all.extend(rules);
+        }
+        // Sightings name rules by numbers of 16 bits.
+        if all.len() > usize::from(u16::MAX) {
+            return Err(UsageError("--notice-rules: there are more than 65,535 rules".to_owned()));
+        }
+        Ok(all)
     }
 
     /// The indicators of all files.

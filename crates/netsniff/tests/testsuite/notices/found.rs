@@ -1,0 +1,286 @@
+//! Each finding in traffic that is made for it, beside traffic that looks similar and is none.
+
+use std::time::Duration;
+
+use netsniff_traffic::dialogue::Side;
+use serde_json::Value;
+
+use super::traffic::{CLIENT, SERVER, Traffic, host, later};
+use super::{recorded, rows, stream};
+use crate::zeek::corpus::Scratch;
+
+/// The findings of some traffic, which are the same for any number of workers.
+fn found(traffic: Traffic) -> Vec<Value> {
+    let scratch = Scratch::new("found");
+    let capture = traffic.write(&scratch);
+    let run = |workers| stream(&capture, &["--notices", "--workers", workers]);
+    let one = run("1");
+    for workers in ["2", "3"] {
+        assert!(run(workers) == one, "{workers} workers write something else");
+    }
+    rows(&one, "notice")
+}
+
+/// The name and confidence of each.
+fn names(found: &[Value]) -> Vec<(&str, &str)> {
+    found.iter().map(|row| (text(row, "note"), text(row, "confidence"))).collect()
+}
+
+fn text<'a>(row: &'a Value, column: &str) -> &'a str {
+    row[column].as_str().unwrap_or_else(|| panic!("{column} is unset: {row}"))
+}
+
+#[test]
+fn a_port_scan_is_found_and_a_client_of_many_ports_is_not() {
+    let mut scan = Traffic::default();
+    let mut client = Traffic::default();
+    for port in 1..=20 {
+        scan.attempt(host(SERVER, port), u64::from(port) * 50, true);
+        client.exchange(host(SERVER, port), u64::from(port) * 50, 100);
+    }
+    let rows = found(scan);
+    assert_eq!(names(&rows), [("Scan::Port_Scan", "high")]);
+    assert_eq!((text(&rows[0], "src"), text(&rows[0], "dst")), (CLIENT, SERVER));
+    assert_eq!((&rows[0]["n"], &rows[0]["p"]), (&15.into(), &Value::Null));
+    assert_eq!(rows[0]["uids"].as_array().unwrap().len(), 10);
+    assert_eq!(names(&found(client)), []);
+}
+
+#[test]
+fn an_address_scan_is_found_and_a_crawler_is_not() {
+    let mut scan = Traffic::default();
+    let mut crawler = Traffic::default();
+    for last in 1..=30 {
+        let target = host(&format!("203.0.113.{last}"), 445);
+        scan.attempt(target, last * 100, last % 5 == 0);
+        crawler.exchange(target, last * 100, 100);
+    }
+    let rows = found(scan);
+    assert_eq!(names(&rows), [("Scan::Address_Scan", "medium")]);
+    assert_eq!((text(&rows[0], "src"), &rows[0]["dst"]), (CLIENT, &Value::Null));
+    assert_eq!(rows[0]["p"], 445);
+    assert_eq!(names(&found(crawler)), []);
+}
+
+#[test]
+fn data_in_names_is_found_and_long_names_of_a_few_are_not() {
+    let mut tunnel = Traffic::default();
+    let mut looks = Traffic::default();
+    for number in 0..120_u64 {
+        let data = format!("{number:040x}.{number:040x}.t.example.com");
+        tunnel.query(&data, number * 200);
+        // A name that is asked for often, and names of reverse look-ups, which are long by themselves.
+        looks.query(&format!("{:040x}.{:040x}.t.example.com", number % 9, 1), number * 200);
+        let nibbles: Vec<_> = format!("{number:032x}").chars().map(String::from).collect();
+        looks.query(&format!("{}.ip6.arpa", nibbles.join(".")), number * 200 + 100);
+    }
+    let rows = found(tunnel);
+    assert_eq!(names(&rows), [("Netsniff::DNS_Tunnel", "medium")]);
+    assert_eq!((text(&rows[0], "sub"), &rows[0]["n"]), ("example.com", &100.into()));
+    assert_eq!(names(&found(looks)), []);
+}
+
+#[test]
+fn a_receiver_that_does_not_read_is_found_and_one_that_pauses_is_not() {
+    let traffic = |pause| {
+        let mut traffic = Traffic::default();
+        let setup = traffic.setup(host(SERVER, 80), 0);
+        traffic.dialogue(setup, |dialogue| {
+            dialogue.say(Side::Client, &[1; 20_000]).window(Side::Server, 0);
+            dialogue.pause(Duration::from_millis(pause)).window(Side::Server, 1 << 20);
+            dialogue.say(Side::Client, &[1; 20_000]).close(Side::Client).close(Side::Server);
+        });
+        traffic
+    };
+    let rows = found(traffic(3000));
+    assert_eq!(names(&rows), [("Netsniff::Zero_Window", "medium")]);
+    let said = text(&rows[0], "msg");
+    assert!(said.contains("the responder kept its window closed for 30"), "{said}");
+    assert_eq!(names(&found(traffic(300))), []);
+}
+
+#[test]
+fn a_storm_of_retransmissions_is_found_with_its_place_and_a_few_are_not() {
+    let traffic = |loss| {
+        let mut traffic = Traffic::default();
+        let setup = traffic.setup(host(SERVER, 80), 0);
+        let setup = netsniff_traffic::dialogue::Setup { loss: (0.0, loss), ..setup };
+        traffic.dialogue(setup, |dialogue| {
+            dialogue.say(Side::Client, &[1; 400_000]).close(Side::Client).close(Side::Server);
+        });
+        traffic
+    };
+    let rows = found(traffic(0.14));
+    let storm: Vec<_> =
+        rows.iter().filter(|row| row["note"] == "Netsniff::Retransmissions").collect();
+    assert_eq!(storm.len(), 1, "{rows:?}");
+    let said = text(storm[0], "msg");
+    assert!(said.starts_with("the originator sent ") && said.contains("behind the tap"), "{said}");
+    assert_eq!(names(&found(traffic(0.02))), []);
+}
+
+#[test]
+fn certificates_expire_with_time() {
+    let capture = recorded("protocols.pcapng");
+    let expired = |capture: &std::path::Path| {
+        let rows = rows(&stream(capture, &["--notices"]), "notice");
+        rows.iter().filter(|row| row["note"] == "SSL::Certificate_Expired").cloned().collect()
+    };
+    let now: Vec<Value> = expired(&capture);
+    assert!(now.is_empty(), "{now:?}");
+    let scratch = Scratch::new("expired");
+    let years = Duration::from_secs(11 * 365 * 86_400);
+    let then: Vec<Value> = expired(&later(&capture, years, &scratch));
+    assert!(!then.is_empty());
+    for row in then {
+        assert_eq!(text(&row, "confidence"), "high");
+        assert!(text(&row, "msg").starts_with("the certificate expired 36"), "{row}");
+    }
+}
+
+/// Milliseconds that no period has.
+fn irregular(number: u64) -> u64 {
+    number * 60_000 + (number * number * 7_919 + number * 104_729) % 55_000
+}
+
+#[test]
+fn a_beacon_is_found_and_people_are_not() {
+    let connections = |time: fn(u64) -> u64, size: fn(u64) -> usize| {
+        let mut traffic = Traffic::default();
+        (0..25).for_each(|at| traffic.exchange(host(SERVER, 443), time(at), size(at)));
+        traffic
+    };
+    let regular = |at| at * 60_000 + at % 7 * 500;
+    let rows = found(connections(regular, |at| 300 + at as usize % 4));
+    assert_eq!(names(&rows), [("Netsniff::Beacon", "medium")]);
+    assert_eq!((text(&rows[0], "src"), text(&rows[0], "dst")), (CLIENT, SERVER));
+    assert_eq!((&rows[0]["p"], &rows[0]["n"]), (&443.into(), &20.into()));
+    let said = text(&rows[0], "msg");
+    assert!(said.contains("every 60.5") && said.contains("sent 30"), "{said}");
+    assert_eq!(names(&found(connections(irregular, |_| 300))), []);
+    let sizes = |at: u64| 100 + (at * at * 7_919 % 9_000) as usize;
+    assert_eq!(names(&found(connections(regular, sizes))), []);
+}
+
+/// A message of NTP from a server whose clock is so many seconds before that of the capture.
+fn ntp(traffic: &mut Traffic, server: &str, seconds: u64, ahead: u64) {
+    let (client, server) = (host(CLIENT, 123), host(server, 123));
+    let mut message = [0; 48];
+    (message[0], message[2]) = (0x23, 6);
+    traffic.datagram(client, server, seconds * 1000, &message);
+    (message[0], message[1]) = (0x24, 2);
+    let now = (1_767_225_600 + seconds + ahead + 2_208_988_800) as u32;
+    for field in [16, 24, 32, 40] {
+        message[field..field + 4].copy_from_slice(&now.to_be_bytes());
+    }
+    traffic.datagram(server, client, seconds * 1000 + 20, &message);
+}
+
+#[test]
+fn a_clock_that_servers_contradict_is_found_and_a_small_difference_is_not() {
+    let clocks = |ahead: [u64; 2]| {
+        let mut traffic = Traffic::default();
+        for round in 0..3 {
+            ntp(&mut traffic, "198.51.100.1", round * 1000 + 1, ahead[0]);
+            ntp(&mut traffic, "198.51.100.2", round * 1000 + 2, ahead[1]);
+        }
+        found(traffic)
+    };
+    assert_eq!(names(&clocks([30, 30])), []);
+    let both = clocks([4000, 4001]);
+    let expected =
+        [("Netsniff::NTP_Server_Off", "low"), ("Netsniff::Wrong_Capture_Clock", "medium")];
+    assert_eq!(names(&both), expected);
+    let said = text(&both[1], "msg");
+    assert!(said.contains("behind the time of 2 servers"), "{said}");
+    assert!(both[1]["src"].is_null() && both[1]["dst"].is_null());
+    assert_eq!(names(&clocks([0, 4000])), [("Netsniff::NTP_Server_Off", "low")]);
+}
+
+#[test]
+fn regular_questions_about_the_time_are_no_more_than_low() {
+    let mut traffic = Traffic::default();
+    (0..25).for_each(|round| ntp(&mut traffic, SERVER, round * 128, 0));
+    assert_eq!(names(&found(traffic)), [("Netsniff::Beacon", "low")]);
+}
+
+fn web() -> Traffic {
+    let mut traffic = Traffic::default();
+    (0..25).for_each(|at| traffic.exchange(host(SERVER, 80), irregular(at), 2000));
+    traffic
+}
+
+#[test]
+fn a_capture_of_one_direction_is_found_and_attempts_are_not() {
+    let rows = found(web().one_way());
+    assert_eq!(names(&rows), [("Netsniff::One_Way_Capture", "medium")]);
+    assert!(rows[0]["src"].is_null() && rows[0]["dst"].is_null(), "no host did it");
+    assert_eq!(names(&found(web())), []);
+    // Who gets no answer says nothing more: such attempts do not count, however many there are.
+    let mut attempts = web();
+    (0..9).for_each(|at| attempts.attempt(host(SERVER, 81), at * 100, false));
+    assert_eq!(names(&found(attempts)), []);
+}
+
+#[test]
+fn a_capture_with_every_packet_twice_is_found_and_a_bad_path_is_not() {
+    assert_eq!(names(&found(web().doubled())), [("Netsniff::Doubled_Capture", "high")]);
+    // A few of the connections are mirrored twice.
+    let mut some = Traffic::default();
+    (0..5).for_each(|at| some.exchange(host(SERVER, 90), irregular(at) + 7, 2000));
+    assert_eq!(names(&found(web().with(some.doubled()))), []);
+}
+
+/// An exchange of DHCP in which a server gives an address to a client, or takes it back.
+fn dhcp(traffic: &mut Traffic, seconds: u64, server: &str, mac: u8, address: u8, releases: bool) {
+    let message = |kind: u8, operation: u8, has_address: bool| {
+        let mut message = vec![0; 240];
+        (message[0], message[1], message[2]) = (operation, 1, 6);
+        message[4..8].copy_from_slice(&[seconds as u8, mac, kind / 7, 1]);
+        if has_address {
+            let place = if operation == 1 { 12 } else { 16 };
+            message[place..place + 4].copy_from_slice(&[192, 0, 2, address]);
+        }
+        message[28..34].copy_from_slice(&[2, 0, 0, 0, 0, mac]);
+        message[236..240].copy_from_slice(&[99, 130, 83, 99]);
+        message.extend_from_slice(&[53, 1, kind, 51, 4, 0, 0, 14, 16, 255]);
+        message
+    };
+    let (server, anybody) = (host(server, 67), host("255.255.255.255", 68));
+    let mut client = host("0.0.0.0", 68);
+    let time = seconds * 1000;
+    if releases {
+        client = host(&format!("192.0.2.{address}"), 68);
+        return traffic.datagram(client, server, time, &message(7, 1, true));
+    }
+    let all = host("255.255.255.255", 67);
+    traffic.datagram(client, all, time, &message(3, 1, false));
+    traffic.datagram(server, anybody, time + 5, &message(5, 2, true));
+}
+
+#[test]
+fn servers_of_dhcp_that_contradict_each_other_are_found() {
+    const ONE: &str = "192.0.2.253";
+    const OTHER: &str = "192.0.2.254";
+    let rows_of = |steps: &[(u64, &str, u8, u8, bool)]| {
+        let mut traffic = Traffic::default();
+        for &(seconds, server, mac, address, releases) in steps {
+            dhcp(&mut traffic, seconds, server, mac, address, releases);
+        }
+        found(traffic)
+    };
+    let two = rows_of(&[(0, ONE, 1, 10, false), (60, OTHER, 1, 11, false)]);
+    assert_eq!(names(&two), [("Netsniff::Several_DHCP_Servers", "medium")]);
+    assert_eq!((text(&two[0], "src"), text(&two[0], "dst")), (OTHER, ONE));
+    assert!(!two[0]["uids"].as_array().unwrap().is_empty());
+    let twice = rows_of(&[(0, ONE, 1, 10, false), (60, ONE, 2, 10, false)]);
+    assert_eq!(names(&twice), [("Netsniff::Address_Given_Twice", "medium")]);
+    let foreign = rows_of(&[(0, ONE, 1, 10, false), (60, OTHER, 2, 10, false)]);
+    assert_eq!(names(&foreign), [("Netsniff::Address_Given_Twice", "low")]);
+    // Renewed, released before, expired before, and another server long after.
+    assert_eq!(names(&rows_of(&[(0, ONE, 1, 10, false), (60, ONE, 1, 10, false)])), []);
+    let released = [(0, ONE, 1, 10, false), (30, ONE, 1, 10, true), (60, ONE, 2, 10, false)];
+    assert_eq!(names(&rows_of(&released)), []);
+    assert_eq!(names(&rows_of(&[(0, ONE, 1, 10, false), (3700, ONE, 2, 10, false)])), []);
+    assert_eq!(names(&rows_of(&[(0, ONE, 1, 10, false), (3700, OTHER, 1, 11, false)])), []);
+}
