@@ -1,6 +1,7 @@
 //! The list of findings, one file each; those of TLS and of the capture itself have folders.
 
 mod beacon;
+mod black_hole;
 mod capture;
 mod clear_text;
 mod dhcp;
@@ -24,6 +25,7 @@ pub static FINDINGS: &[FindingType] = &[
     unanswering::TYPE,
     stalls::TYPE,
     beacon::TYPE,
+    black_hole::TYPE,
     dhcp::TYPE,
     capture::one_way::TYPE,
     capture::doubled::TYPE,

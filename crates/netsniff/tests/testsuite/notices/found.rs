@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use netsniff_traffic::dialogue::Side;
+use netsniff_traffic::dialogue::{Leg, Side};
 use serde_json::Value;
 
 use super::traffic::{CLIENT, SERVER, Traffic, host, later};
@@ -283,4 +283,34 @@ fn servers_of_dhcp_that_contradict_each_other_are_found() {
     assert_eq!(names(&rows_of(&released)), []);
     assert_eq!(names(&rows_of(&[(0, ONE, 1, 10, false), (3700, ONE, 2, 10, false)])), []);
     assert_eq!(names(&rows_of(&[(0, ONE, 1, 10, false), (3700, OTHER, 1, 11, false)])), []);
+}
+
+/// A connection whose large segments the path loses again and again, so many times, before it lets them pass.
+fn stuck(traffic: &mut Traffic, milliseconds: u64, times: u32) {
+    let setup = traffic.setup(host(SERVER, 80), milliseconds);
+    let setup = netsniff_traffic::dialogue::Setup { in_flight: 1448, ..setup };
+    traffic.dialogue(setup, |dialogue| {
+        dialogue.say(Side::Client, &[1; 300]).say(Side::Server, &[2; 200]);
+        dialogue.lose(Side::Client, Leg::Far, 0, times).say(Side::Client, &[3; 6000]);
+    });
+}
+
+#[test]
+fn a_black_hole_is_found_and_a_segment_that_passes_at_last_is_none() {
+    let mut one = Traffic::default();
+    stuck(&mut one, 0, 1000);
+    let rows = found(one);
+    assert_eq!(names(&rows), [("Netsniff::MTU_Black_Hole", "low")]);
+    assert_eq!((text(&rows[0], "src"), text(&rows[0], "dst")), (CLIENT, SERVER));
+    assert_eq!(text(&rows[0], "msg"), "the originator sent 1448 bytes in vain 5 times");
+    let mut two = Traffic::default();
+    stuck(&mut two, 0, 1000);
+    stuck(&mut two, 60_000, 1000);
+    let rows = found(two);
+    let expected = [("Netsniff::MTU_Black_Hole", "low"), ("Netsniff::MTU_Black_Hole", "medium")];
+    assert_eq!(names(&rows), expected);
+    assert_eq!(rows[1]["uids"].as_array().unwrap().len(), 2);
+    let mut passing = Traffic::default();
+    stuck(&mut passing, 0, 5);
+    assert_eq!(names(&found(passing)), []);
 }
