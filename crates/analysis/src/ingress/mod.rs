@@ -16,6 +16,7 @@ use crate::key::uid::Uid;
 use crate::limits::Limits;
 use crate::log::Gaps;
 use crate::naming::Naming;
+use crate::notice::Watch;
 use crate::options::{ChecksumMode, Options};
 use crate::reassembly::fragments::Fragments;
 use crate::record::{Observer, Phase, SortKey};
@@ -27,6 +28,7 @@ use ties::Ties;
 use tunnels::Tunnels;
 use walk::{OuterHeaders, Walk};
 
+mod arp;
 mod clock;
 pub mod cut_headers;
 pub mod stamps;
@@ -64,6 +66,8 @@ pub struct Ingress {
     tunnels: Tunnels,
     statistics: PacketStatistics,
     series: Option<Box<PacketSeries>>,
+    /// Who looks through what packets tell that no flow has, if anybody.
+    watch: Option<Arc<Watch>>,
 }
 
 impl Ingress {
@@ -90,6 +94,7 @@ impl Ingress {
             }),
             tunnels: Tunnels::new(limits, options.tunnel_ports, Naming::new(options.anonymizer)),
             statistics: PacketStatistics::default(),
+            watch: options.watch,
         }
     }
 
@@ -204,6 +209,9 @@ impl Ingress {
         let has_row = units.len() > first;
         let fate = if fate == Fate::Unknown && has_row { Fate::Passed } else { fate };
         let now = self.now();
+        if let Some(watch) = &self.watch {
+            arp::tell(watch, packet, &decoded, (now, self.ordinal), observer);
+        }
         let is_decoded = self.statistics.packet(packet, time, layers, fate, now);
         if packet.is_cut() {
             self.note_cut(packet, fate, units.as_slice().get(first..).unwrap_or_default());

@@ -6,6 +6,7 @@
 //!
 //! | module | concern |
 //! |---|---|
+//! | `binding` | what ARP tells, which no log has |
 //! | [`finding`] | what a finding is, and what it says |
 //! | [`findings`] | one file for each, and the list |
 //! | [`intel`] | indicators, and where they are looked for |
@@ -13,6 +14,7 @@
 //! | [`sighting`] | copies of records |
 //! | [`threshold`] | numbers from which on something is found |
 
+pub(crate) mod binding;
 mod bounded;
 pub mod finding;
 pub mod findings;

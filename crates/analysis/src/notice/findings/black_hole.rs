@@ -13,7 +13,8 @@ static BLACK_HOLE: Note = Note {
     doc: "A side of a connection sent the same large segment again `black_hole_repeats` times, and no acknowledgement of \
           it was seen, though the small packets of the handshake passed. A segment is large from `black_hole_bytes` on.",
     confidence: "Medium where this happened to two connections of the same hosts, or a router had told the sender by \
-                 ICMP that its packets were too large; else low, because a host that went away looks the same.",
+                 ICMP that its packets were too large; else low, because a host that went away, or a \
+                 filter that drops what is said, looks the same.",
     advice: "Compare the MTU of all links and tunnels on the path, and let ICMP of type 3 (IPv6: 2) pass the firewalls. \
              To clamp the MSS helps, too.",
 };

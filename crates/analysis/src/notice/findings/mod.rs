@@ -1,5 +1,6 @@
 //! The list of findings, one file each; those of TLS and of the capture itself have folders.
 
+mod arp;
 mod beacon;
 mod black_hole;
 mod capture;
@@ -27,6 +28,7 @@ pub static FINDINGS: &[FindingType] = &[
     beacon::TYPE,
     black_hole::TYPE,
     dhcp::TYPE,
+    arp::TYPE,
     capture::one_way::TYPE,
     capture::doubled::TYPE,
     capture::clock::TYPE,
@@ -43,12 +45,14 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::notice::binding::Binding;
     use crate::rows::LOGS;
 
     #[test]
     fn findings_read_columns_that_exist() {
         for (log, columns) in FINDINGS.iter().flat_map(|finding| finding.reads) {
-            let found = LOGS.iter().find(|known| known.path == *log);
+            let mut logs = LOGS.iter().copied().chain([Binding::LOG]);
+            let found = logs.find(|known| known.path == *log);
             let fields = found.unwrap_or_else(|| panic!("no log {log}")).fields;
             for column in *columns {
                 assert!(fields.iter().any(|field| field.name == *column), "{log}.{column}");

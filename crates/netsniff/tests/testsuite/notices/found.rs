@@ -310,7 +310,35 @@ fn a_black_hole_is_found_and_a_segment_that_passes_at_last_is_none() {
     let expected = [("Netsniff::MTU_Black_Hole", "low"), ("Netsniff::MTU_Black_Hole", "medium")];
     assert_eq!(names(&rows), expected);
     assert_eq!(rows[1]["uids"].as_array().unwrap().len(), 2);
+    let mut told = Traffic::default();
+    told.too_big(0);
+    // The message is told when nothing follows it.
+    stuck(&mut told, 200_000, 1000);
+    let rows = found(told);
+    assert_eq!(names(&rows), [("Netsniff::MTU_Black_Hole", "medium")]);
+    assert!(text(&rows[0], "msg").ends_with("a router had told it that its packets are too large"));
     let mut passing = Traffic::default();
     stuck(&mut passing, 0, 5);
     assert_eq!(names(&found(passing)), []);
+}
+
+#[test]
+fn hosts_that_contend_for_an_address_are_found_and_a_takeover_is_not() {
+    const ADDRESS: [u8; 4] = [192, 0, 2, 77];
+    let contend = |owners: &[(u8, Option<u8>)]| {
+        let mut traffic = web();
+        for (&(mac, vlan), second) in owners.iter().zip(0..) {
+            traffic.arp(mac, ADDRESS, second * 10_000, vlan);
+            traffic.arp(mac + 100, [192, 0, 2, mac], second * 10_000 + 1, vlan);
+        }
+        found(traffic)
+    };
+    let rows = contend(&[(1, None), (2, None), (1, None), (2, None)]);
+    assert_eq!(names(&rows), [("Netsniff::ARP_Conflict", "medium")]);
+    assert_eq!((text(&rows[0], "src"), &rows[0]["n"]), ("192.0.2.77", &3.into()));
+    assert_eq!(text(&rows[0], "sub"), "02:00:00:00:00:02 02:00:00:00:00:01");
+    assert_eq!(names(&contend(&[(1, None), (1, None), (2, None), (2, None)])), [], "it moved");
+    let apart =
+        [(1, Some(3)), (2, Some(4)), (1, Some(3)), (2, Some(4)), (1, Some(3)), (2, Some(4))];
+    assert_eq!(names(&contend(&apart)), [], "two VLANs");
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use netsniff_packet::decode::TcpFlags;
 use netsniff_packet::wire::tcp::TcpHeader;
-use netsniff_packet::{Batch, LinkType, Packet, Progress, Source as _, Timestamp};
+use netsniff_packet::{Batch, LinkType, Packet, Progress, Source as _, Timestamp, checksum};
 use netsniff_pcapfile::{PcapWriter, Reader};
 use netsniff_traffic::dialogue::{Dialogue, Setup, Side};
 use netsniff_traffic::frame::{Host, tcp_frame, udp_frame};
@@ -106,6 +106,48 @@ impl Traffic {
         self.datagram(client, resolver, milliseconds, &message);
         (message[2], message[3]) = (0x81, 0x83);
         self.datagram(resolver, client, milliseconds + 3, &message);
+    }
+
+    /// A host says by ARP that an address is its own, maybe in a VLAN.
+    pub(super) fn arp(&mut self, mac: u8, address: [u8; 4], milliseconds: u64, vlan: Option<u8>) {
+        let mut frame = vec![0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, mac];
+        frame.extend(vlan.into_iter().flat_map(|vlan| [0x81, 0, 0, vlan]));
+        frame.extend_from_slice(&[8, 6, 0, 1, 8, 0, 6, 4, 0, 2, 2, 0, 0, 0, 0, mac]);
+        frame.extend_from_slice(&address);
+        frame.extend_from_slice(&[0; 28]);
+        self.frames.push((at(milliseconds), frame));
+    }
+
+    /// A router tells the client by ICMP that its packet was too large.
+    pub(super) fn too_big(&mut self, milliseconds: u64) {
+        let mut icmp =
+            vec![3, 4, 0, 0, 0, 0, 5, 0x14, 0x45, 0, 5, 0xdc, 0, 7, 0x40, 0, 63, 6, 0, 0];
+        icmp.extend_from_slice(&[192, 0, 2, 1, 198, 51, 100, 1, 0x9c, 0x41, 0, 80, 0, 0, 0, 1]);
+        let sum = checksum::compute(&icmp).to_be_bytes();
+        icmp[2..4].copy_from_slice(&sum);
+        let (router, client) = (host("192.0.2.254", 0), host(CLIENT, 0));
+        let mut frame = [client.mac, router.mac].concat();
+        frame.extend_from_slice(&[
+            8,
+            0,
+            0x45,
+            0,
+            0,
+            (20 + icmp.len()) as u8,
+            0,
+            9,
+            0,
+            0,
+            64,
+            1,
+            0,
+            0,
+        ]);
+        frame.extend_from_slice(&[192, 0, 2, 254, 192, 0, 2, 1]);
+        let sum = checksum::compute(&frame[14..34]).to_be_bytes();
+        frame[24..26].copy_from_slice(&sum);
+        frame.extend_from_slice(&icmp);
+        self.frames.push((at(milliseconds), frame));
     }
 
     /// Every frame a second time, a little later.
