@@ -5,8 +5,9 @@ use std::borrow::Cow;
 
 use netsniff_packet::{Address, Timestamp};
 
+use super::setting::Setting;
 use super::sighting::Sighting;
-use super::threshold::{Threshold, Thresholds};
+use super::threshold::Threshold;
 use crate::log::{Confidence, Notice};
 use crate::record::{Interval, Port};
 
@@ -33,12 +34,12 @@ pub struct FindingType {
     /// Its thresholds.
     pub thresholds: &'static [Threshold],
     /// Makes one that has seen nothing.
-    pub make: fn(&Thresholds) -> Box<dyn Finding>,
+    pub make: fn(&Setting<'_>) -> Box<dyn Finding>,
 }
 
 /// Finds something in records, which come in the order of their keys.
 ///
-/// What it holds is bounded by [`MOST_ENTRIES`].
+/// What it holds is bounded by its [`Setting`].
 pub trait Finding: Debug + Send {
     /// Takes a record of a log that it reads, which belongs at engine time `now`.
     fn sighted(&mut self, now: Timestamp, sighting: &Sighting, out: &mut Vec<Found>);

@@ -11,6 +11,7 @@
 //! | [`findings`] | one file for each, and the list |
 //! | [`intel`] | indicators, and where they are looked for |
 //! | [`rules`] | findings of the user's own |
+//! | `setting` | thresholds, and room for what findings remember |
 //! | [`sighting`] | copies of records |
 //! | [`threshold`] | numbers from which on something is found |
 
@@ -21,10 +22,12 @@ pub mod findings;
 pub mod intel;
 mod notices;
 pub mod rules;
+mod setting;
 pub mod sighting;
 pub mod threshold;
 mod watch;
 
 pub use notices::Notices;
+pub use setting::Setting;
 pub use sighting::Sighting;
 pub use watch::Watch;

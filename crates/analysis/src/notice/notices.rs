@@ -11,6 +11,8 @@ use super::finding::{Finding, FindingType, Found, MOST_ENTRIES, SUPPRESS_FOR};
 use super::findings::FINDINGS;
 use super::intel::Indicators;
 use super::rules::Rules;
+use super::setting::Setting;
+use super::threshold::Thresholds;
 use super::{Sighting, Watch};
 use crate::correlator::{Bound, GivenUp, Join, JoinOutput};
 use crate::record::{Connection, Fact, SortKey};
@@ -23,6 +25,8 @@ pub struct Notices {
     indicators: Option<Arc<Indicators>>,
     /// When the same finding was told.
     told: Bounded<[u8; 32], Told>,
+    /// Bytes that all of them may remember, where these are bounded.
+    bytes: Option<usize>,
     /// Whether rows have pseudonyms.
     hides: bool,
     found: Vec<Found>,
@@ -41,15 +45,15 @@ impl Notices {
     /// Those that `watch` wants, of which none has seen anything.
     #[must_use]
     pub fn new(watch: &Watch) -> Self {
-        let makes = watch
-            .findings
-            .iter()
-            .flat_map(|thresholds| FINDINGS.iter().map(move |it| (it, (it.make)(thresholds))));
+        let usual = Thresholds::default();
+        let setting = Setting::new(watch.findings.as_ref().unwrap_or(&usual), watch.bytes);
+        let wanted = if watch.findings.is_some() { FINDINGS } else { &[] };
         Self {
-            findings: makes.collect(),
-            rules: Rules::new(Arc::clone(&watch.rules)),
+            findings: wanted.iter().map(|it| (it, (it.make)(&setting))).collect(),
+            rules: Rules::new(Arc::clone(&watch.rules), &setting),
             indicators: watch.indicators.clone(),
-            told: Bounded::new(MOST_ENTRIES),
+            told: setting.table(0),
+            bytes: watch.bytes,
             hides: watch.hides,
             found: Vec::new(),
         }
@@ -105,8 +109,12 @@ impl Join for Notices {
     fn given_up(&self) -> Option<GivenUp> {
         let findings = self.findings.iter().map(|(_, finding)| finding.given_up()).sum::<u64>();
         Some(GivenUp {
-            bound: Bound::Number(MOST_ENTRIES),
-            of: "entries of a table of findings",
+            bound: self.bytes.map_or(Bound::Number(MOST_ENTRIES), Bound::Bytes),
+            of: if self.bytes.is_some() {
+                "for findings"
+            } else {
+                "entries of a table of findings"
+            },
             count: findings + self.rules.given_up() + self.told.given_up(),
             what: "entries were given up",
         })

@@ -9,7 +9,8 @@ use netsniff_packet::Timestamp;
 use sha2::{Digest as _, Sha256};
 
 use super::bounded::Bounded;
-use super::finding::{Found, MOST_ENTRIES, MOST_UIDS, Note};
+use super::finding::{Found, MOST_UIDS, Note};
+use super::setting::{Setting, UIDS_BYTES};
 use super::sighting::Sighting;
 use crate::log::Confidence;
 use crate::record::{LogType, Visitor};
@@ -93,10 +94,10 @@ impl Counted {
 
 impl Rules {
     /// Rules that nothing was counted for.
-    pub(super) fn new(rules: Arc<[Rule]>) -> Self {
-        // What all groups keep together does not depend on how many records are counted.
-        let room = |rule: &Rule| MOST_ENTRIES.min(MOST_ENTRIES * 20 / rule.count.max(1));
-        let counted = rules.iter().map(|rule| Bounded::new(room(rule))).collect();
+    pub(super) fn new(rules: Arc<[Rule]>, setting: &Setting<'_>) -> Self {
+        let part = setting.of_rules(rules.len());
+        let elsewhere = |rule: &Rule| 2 * rule.count * size_of::<Timestamp>() + UIDS_BYTES;
+        let counted = rules.iter().map(|rule| part.table(elsewhere(rule))).collect();
         Self { rules, counted }
     }
 

@@ -26,6 +26,8 @@ pub struct Watch {
     wanted: BTreeMap<&'static str, Vec<&'static str>>,
     /// The columns that records are wanted with that a rule is true of.
     of_rules: BTreeMap<&'static str, Vec<&'static str>>,
+    /// Bytes that findings may remember; `None` for as much as their tables may have.
+    pub(super) bytes: Option<usize>,
     /// Whether rows have pseudonyms.
     pub(super) hides: bool,
 }
@@ -45,13 +47,14 @@ fn want(
 }
 
 impl Watch {
-    /// Looks for findings by `findings`, for `indicators`, and by `rules`; `None` where nothing is wanted. With `hides`,
-    /// rows have pseudonyms.
+    /// Looks for findings by `findings`, for `indicators`, and by `rules`; `None` where nothing is wanted.
+    /// What they remember takes `bytes` at most, where that is set. With `hides`, rows have pseudonyms.
     #[must_use]
     pub fn new(
         findings: Option<Thresholds>,
         indicators: Option<Arc<Indicators>>,
         rules: Vec<Rule>,
+        bytes: Option<usize>,
         hides: bool,
     ) -> Option<Self> {
         let mut wanted = BTreeMap::new();
@@ -78,7 +81,10 @@ impl Watch {
             want(&mut of_rules, rule.log.path, &rule.by);
         }
         let is_any = !wanted.is_empty() || !rules.is_empty();
-        is_any.then(|| Self { findings, indicators, rules: rules.into(), wanted, of_rules, hides })
+        is_any.then(|| {
+            let rules = rules.into();
+            Self { findings, indicators, rules, wanted, of_rules, bytes, hides }
+        })
     }
 
     /// A copy of what somebody reads of a record, if anybody does.

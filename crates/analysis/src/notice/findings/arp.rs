@@ -6,9 +6,10 @@ use netsniff_packet::{Address, Timestamp};
 
 use crate::log::Confidence;
 use crate::notice::bounded::Bounded;
-use crate::notice::finding::{Finding, FindingType, Found, MOST_ENTRIES, Note, identifier};
+use crate::notice::finding::{Finding, FindingType, Found, Note, identifier};
+use crate::notice::setting::Setting;
 use crate::notice::sighting::Sighting;
-use crate::notice::threshold::{Threshold, Thresholds};
+use crate::notice::threshold::Threshold;
 
 static CONFLICT: Note = Note {
     name: "Netsniff::ARP_Conflict",
@@ -29,18 +30,17 @@ const SECONDS: Threshold =
 
 /// Changes that are kept of one address.
 const MOST_CHANGES: u64 = 100;
+/// Bytes of a change with its hardware address, twice as many as are in use.
+const CHANGE_BYTES: usize = 96;
 
 pub(super) const TYPE: FindingType = FindingType {
     notes: &[&CONFLICT],
     reads: &[("arp", &["interface", "vlan", "address", "mac"])],
     thresholds: &[CHANGES, SECONDS],
-    make: |thresholds: &Thresholds| {
-        let window = thresholds.get(&SECONDS).saturating_mul(1_000_000_000);
-        Box::new(Conflicts {
-            owners: Bounded::new(MOST_ENTRIES),
-            changes: thresholds.get(&CHANGES).clamp(2, MOST_CHANGES) as usize,
-            window,
-        })
+    make: |setting: &Setting<'_>| {
+        let changes = setting.get(&CHANGES).clamp(2, MOST_CHANGES) as usize;
+        let window = setting.get(&SECONDS).saturating_mul(1_000_000_000);
+        Box::new(Conflicts { owners: setting.table((changes + 2) * CHANGE_BYTES), changes, window })
     },
 };
 

@@ -6,11 +6,10 @@ use netsniff_packet::{Address, Timestamp};
 
 use crate::log::Confidence;
 use crate::notice::bounded::Bounded;
-use crate::notice::finding::{
-    Finding, FindingType, Found, MOST_ENTRIES, MOST_UIDS, Note, identifier,
-};
+use crate::notice::finding::{Finding, FindingType, Found, MOST_UIDS, Note, identifier};
+use crate::notice::setting::{Setting, UIDS_BYTES};
 use crate::notice::sighting::Sighting;
-use crate::notice::threshold::{Threshold, Thresholds};
+use crate::notice::threshold::Threshold;
 use crate::record::Port;
 
 static BEACON: Note = Note {
@@ -53,15 +52,14 @@ pub(super) const TYPE: FindingType = FindingType {
     notes: &[&BEACON],
     reads: &[("conn", &["ts", "proto", "orig_bytes", "quality"])],
     thresholds: &[CONNECTIONS, SECONDS, JITTER],
-    make: |thresholds: &Thresholds| {
-        let many = thresholds.get(&CONNECTIONS).clamp(LEAST_CONNECTIONS, MOST_CONNECTIONS);
+    make: |setting: &Setting<'_>| {
+        let many = setting.get(&CONNECTIONS).clamp(LEAST_CONNECTIONS, MOST_CONNECTIONS);
         Box::new(Beacons {
-            // What all pairs keep together does not depend on how many connections are judged.
-            pairs: Bounded::new(MOST_ENTRIES * CONNECTIONS.default as usize / many as usize),
+            pairs: setting.table(many as usize * 2 * size_of::<(i64, u64)>() + UIDS_BYTES),
             rule: Rule {
                 many: many as usize,
-                shortest: thresholds.get(&SECONDS).saturating_mul(1_000_000_000),
-                jitter_percent: thresholds.get(&JITTER),
+                shortest: setting.get(&SECONDS).saturating_mul(1_000_000_000),
+                jitter_percent: setting.get(&JITTER),
             },
         })
     },

@@ -4,9 +4,10 @@ use netsniff_packet::{Address, Timestamp};
 
 use crate::log::Confidence;
 use crate::notice::bounded::Bounded;
-use crate::notice::finding::{Finding, FindingType, Found, MOST_ENTRIES, Note, identifier};
+use crate::notice::finding::{Finding, FindingType, Found, Note, identifier};
+use crate::notice::setting::{Setting, UID_BYTES};
 use crate::notice::sighting::Sighting;
-use crate::notice::threshold::{Threshold, Thresholds};
+use crate::notice::threshold::Threshold;
 
 static BLACK_HOLE: Note = Note {
     name: "Netsniff::MTU_Black_Hole",
@@ -37,13 +38,13 @@ pub(super) const TYPE: FindingType = FindingType {
         ("conn", &["proto"]),
     ],
     thresholds: &[REPEATS, BYTES],
-    make: |thresholds: &Thresholds| {
+    make: |setting: &Setting<'_>| {
         Box::new(BlackHoles {
-            sides: Bounded::new(MOST_ENTRIES),
-            paths: Bounded::new(MOST_ENTRIES),
-            told: Bounded::new(MOST_ENTRIES),
-            repeats: thresholds.get(&REPEATS),
-            bytes: thresholds.get(&BYTES).into(),
+            sides: setting.table(2 * UID_BYTES),
+            paths: setting.table(UID_BYTES),
+            told: setting.table(0),
+            repeats: setting.get(&REPEATS),
+            bytes: setting.get(&BYTES).into(),
         })
     },
 };

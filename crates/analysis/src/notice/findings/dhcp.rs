@@ -4,11 +4,10 @@ use netsniff_packet::{Address, Timestamp};
 
 use crate::log::Confidence;
 use crate::notice::bounded::Bounded;
-use crate::notice::finding::{
-    Finding, FindingType, Found, MOST_ENTRIES, MOST_UIDS, Note, identifier,
-};
+use crate::notice::finding::{Finding, FindingType, Found, MOST_UIDS, Note, identifier};
+use crate::notice::setting::Setting;
 use crate::notice::sighting::{Seen, Sighting};
-use crate::notice::threshold::{Threshold, Thresholds};
+use crate::notice::threshold::Threshold;
 
 static SERVERS: Note = Note {
     name: "Netsniff::Several_DHCP_Servers",
@@ -30,6 +29,9 @@ const SECONDS: Threshold = Threshold {
     default: 600,
 };
 
+/// Bytes of an identifier of a client at most, as it is written (RFC 2132, 9.14).
+const CLIENT_BYTES: usize = 1024;
+
 pub(super) const TYPE: FindingType = FindingType {
     notes: &[&SERVERS, &TWICE],
     reads: &[(
@@ -48,11 +50,11 @@ pub(super) const TYPE: FindingType = FindingType {
         ],
     )],
     thresholds: &[SECONDS],
-    make: |thresholds: &Thresholds| {
-        let window = thresholds.get(&SECONDS).saturating_mul(1_000_000_000);
+    make: |setting: &Setting<'_>| {
+        let window = setting.get(&SECONDS).saturating_mul(1_000_000_000);
         Box::new(Leases {
-            clients: Bounded::new(MOST_ENTRIES),
-            leases: Bounded::new(MOST_ENTRIES),
+            clients: setting.table(2 * CLIENT_BYTES),
+            leases: setting.table(CLIENT_BYTES),
             window: i64::try_from(window).unwrap_or(i64::MAX),
         })
     },

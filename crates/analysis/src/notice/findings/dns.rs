@@ -6,9 +6,10 @@ use netsniff_packet::{Address, Timestamp};
 
 use crate::log::Confidence;
 use crate::notice::bounded::Bounded;
-use crate::notice::finding::{Finding, FindingType, Found, MOST_ENTRIES, MOST_UIDS, Note};
+use crate::notice::finding::{Finding, FindingType, Found, MOST_UIDS, Note};
+use crate::notice::setting::{Setting, UIDS_BYTES};
 use crate::notice::sighting::Sighting;
-use crate::notice::threshold::{Threshold, Thresholds};
+use crate::notice::threshold::Threshold;
 
 static UNANSWERED: Note = Note {
     name: "Netsniff::DNS_Unanswered",
@@ -48,8 +49,13 @@ const SLOW_MS: Threshold = Threshold {
 };
 const NAMES: Threshold = Threshold {
     name: "dns_tunnel_names",
-    doc: "Different long names below one domain that one client must ask for.",
+    doc: "Different long names below one domain that one client must ask for within `dns_tunnel_seconds`.",
     default: 100,
+};
+const TUNNEL_SECONDS: Threshold = Threshold {
+    name: "dns_tunnel_seconds",
+    doc: "Seconds within which a client must ask for so many names.",
+    default: 3600,
 };
 /// Bytes from which on a name is long.
 const LONG: usize = 60;
@@ -57,20 +63,24 @@ const LONG: usize = 60;
 pub(super) const TYPE: FindingType = FindingType {
     notes: &[&UNANSWERED, &FAILURES, &SLOW, &TUNNEL],
     reads: &[("dns", &["query", "rcode_name", "rtt"])],
-    thresholds: &[QUERIES, SLOW_MS, NAMES],
-    make: |thresholds: &Thresholds| {
+    thresholds: &[QUERIES, SLOW_MS, NAMES, TUNNEL_SECONDS],
+    make: |setting: &Setting<'_>| {
+        let many_names = setting.get(&NAMES).min(MOST_NAMES) as usize;
         Box::new(Dns {
-            resolvers: Bounded::new(MOST_ENTRIES),
-            names: Bounded::new(MOST_ENTRIES / 10),
-            queries: thresholds.get(&QUERIES),
-            slow: thresholds.get(&SLOW_MS).saturating_mul(1_000_000),
-            many_names: thresholds.get(&NAMES).min(MOST_NAMES) as usize,
+            resolvers: setting.table(3 * UIDS_BYTES),
+            names: setting.table((many_names + 2) * NAME_BYTES),
+            queries: setting.get(&QUERIES),
+            slow: setting.get(&SLOW_MS).saturating_mul(1_000_000),
+            many_names,
+            window: setting.get(&TUNNEL_SECONDS).saturating_mul(1_000_000_000),
         })
     },
 };
 
 /// Most names that are kept for one domain.
 const MOST_NAMES: u64 = 1000;
+/// Bytes of a name at most, with its place in a set.
+const NAME_BYTES: usize = 300;
 
 /// What is known of resolvers and of names.
 #[derive(Debug)]
@@ -80,11 +90,22 @@ struct Dns {
     queries: u64,
     slow: u64,
     many_names: usize,
+    /// Nanoseconds within which the names of a tunnel are asked for.
+    window: u64,
 }
 
-/// Long names below one domain, each once.
-#[derive(Debug, Default)]
-struct Names(BTreeSet<Box<[u8]>>);
+/// Long names below one domain, each once, and when the first of them was asked for.
+#[derive(Debug)]
+struct Names {
+    first: Timestamp,
+    names: BTreeSet<Box<[u8]>>,
+}
+
+impl Names {
+    const fn new(first: Timestamp) -> Self {
+        Self { first, names: BTreeSet::new() }
+    }
+}
 
 /// Queries to a resolver that are judged together.
 #[derive(Debug, Default)]
@@ -147,7 +168,7 @@ impl Dns {
         tell(&SLOW, Confidence::Medium, slow, "were answered late");
     }
 
-    fn name(&mut self, client: Address, sighting: &Sighting, out: &mut Vec<Found>) {
+    fn name(&mut self, now: Timestamp, client: Address, sighting: &Sighting, out: &mut Vec<Found>) {
         let Some(query) = sighting.text("query").filter(|query| query.len() >= LONG) else {
             return;
         };
@@ -160,12 +181,15 @@ impl Dns {
         {
             return;
         }
-        let Names(names) = self.names.entry(&(client, domain.into()), Names::default);
-        if names.len() >= self.many_names || !names.insert(query.into()) {
-            return;
+        let below = self.names.entry(&(client, domain.into()), || Names::new(now));
+        if now.nanos().abs_diff(below.first.nanos()) > self.window {
+            *below = Names::new(now);
         }
-        if names.len() == self.many_names {
-            let count = names.len();
+        below.names.insert(query.into());
+        let count = below.names.len();
+        if count >= self.many_names {
+            // Those of the next finding are counted anew, and need no room until then.
+            *below = Names::new(now);
             let said = format!("a client asked for {count} different long names below one domain");
             let found = Found::new(&TUNNEL, Confidence::Medium, sighting, said);
             let hosts = crate::notice::finding::identifier(&[Some(client)], None);
@@ -190,7 +214,7 @@ fn domain(name: &[u8]) -> &[u8] {
 }
 
 impl Finding for Dns {
-    fn sighted(&mut self, _: Timestamp, sighting: &Sighting, out: &mut Vec<Found>) {
+    fn sighted(&mut self, now: Timestamp, sighting: &Sighting, out: &mut Vec<Found>) {
         // Nobody need answer to the queries of multicast DNS and the like.
         if sighting.port("id.resp_p") != Some(53) {
             return;
@@ -199,7 +223,7 @@ impl Finding for Dns {
             self.resolver(resolver, sighting, out);
         }
         if let Some(client) = sighting.address("id.orig_h") {
-            self.name(client, sighting, out);
+            self.name(now, client, sighting, out);
         }
     }
 

@@ -6,11 +6,10 @@ use netsniff_packet::{Address, Timestamp};
 
 use crate::log::Confidence;
 use crate::notice::bounded::Bounded;
-use crate::notice::finding::{
-    Finding, FindingType, Found, MOST_ENTRIES, MOST_UIDS, Note, identifier,
-};
+use crate::notice::finding::{Finding, FindingType, Found, MOST_UIDS, Note, identifier};
+use crate::notice::setting::{Setting, UIDS_BYTES};
 use crate::notice::sighting::Sighting;
-use crate::notice::threshold::{Threshold, Thresholds};
+use crate::notice::threshold::Threshold;
 use crate::record::Port;
 
 static PORTS: Note = Note {
@@ -48,14 +47,14 @@ pub(super) const TYPE: FindingType = FindingType {
     notes: &[&PORTS, &HOSTS],
     reads: &[("conn", &["ts", "proto", "conn_state", "history", "quality"])],
     thresholds: &[MANY_PORTS, MANY_HOSTS, SECONDS],
-    make: |thresholds: &Thresholds| {
-        let many = |threshold| thresholds.get(threshold).min(MOST_TARGETS) as usize;
+    make: |setting: &Setting<'_>| {
+        let many = |threshold| setting.get(threshold).min(MOST_TARGETS) as usize;
         Box::new(Scans {
-            ports: Bounded::new(MOST_ENTRIES),
-            hosts: Bounded::new(MOST_ENTRIES),
+            ports: setting.table(many(&MANY_PORTS) * TARGET_BYTES + UIDS_BYTES),
+            hosts: setting.table(many(&MANY_HOSTS) * TARGET_BYTES + UIDS_BYTES),
             many_ports: many(&MANY_PORTS),
             many_hosts: many(&MANY_HOSTS),
-            window: i64::try_from(thresholds.get(&SECONDS).saturating_mul(1_000_000_000))
+            window: i64::try_from(setting.get(&SECONDS).saturating_mul(1_000_000_000))
                 .unwrap_or(i64::MAX),
         })
     },
@@ -63,6 +62,8 @@ pub(super) const TYPE: FindingType = FindingType {
 
 /// Targets of a scan that are told apart at most: a set is not to grow without a bound.
 const MOST_TARGETS: u64 = 1_000;
+/// Bytes of a target in two sets that may be half empty.
+const TARGET_BYTES: usize = 2 * 2 * 24;
 
 /// Failed attempts by who made them and what they have in common.
 #[derive(Debug)]

@@ -4,8 +4,9 @@ use netsniff_packet::Timestamp;
 
 use crate::log::Confidence;
 use crate::notice::finding::{Finding, FindingType, Found, Note};
+use crate::notice::setting::Setting;
 use crate::notice::sighting::Sighting;
-use crate::notice::threshold::{Threshold, Thresholds};
+use crate::notice::threshold::Threshold;
 
 static WINDOW: Note = Note {
     name: "Netsniff::Zero_Window",
@@ -54,8 +55,8 @@ pub(super) const TYPE: FindingType = FindingType {
         ],
     )],
     thresholds: &[CLOSED, PERCENT],
-    make: |thresholds: &Thresholds| {
-        Box::new(Stalls { closed_ms: thresholds.get(&CLOSED), percent: thresholds.get(&PERCENT) })
+    make: |setting: &Setting<'_>| {
+        Box::new(Stalls { closed_ms: setting.get(&CLOSED), percent: setting.get(&PERCENT) })
     },
 };
 

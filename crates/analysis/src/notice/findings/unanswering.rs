@@ -4,11 +4,10 @@ use netsniff_packet::{Address, Timestamp};
 
 use crate::log::Confidence;
 use crate::notice::bounded::Bounded;
-use crate::notice::finding::{
-    Finding, FindingType, Found, MOST_ENTRIES, MOST_UIDS, Note, identifier,
-};
+use crate::notice::finding::{Finding, FindingType, Found, MOST_UIDS, Note, identifier};
+use crate::notice::setting::{Setting, UIDS_BYTES};
 use crate::notice::sighting::Sighting;
-use crate::notice::threshold::{Threshold, Thresholds};
+use crate::notice::threshold::Threshold;
 use crate::record::Port;
 
 static UNANSWERING: Note = Note {
@@ -30,9 +29,9 @@ pub(super) const TYPE: FindingType = FindingType {
     notes: &[&UNANSWERING],
     reads: &[("conn", &["proto", "conn_state", "history", "quality"])],
     thresholds: &[MANY],
-    make: |thresholds: &Thresholds| {
-        let servers = Bounded::new(MOST_ENTRIES);
-        Box::new(Unanswering { servers, many: thresholds.get(&MANY) })
+    make: |setting: &Setting<'_>| {
+        let servers = setting.table(UIDS_BYTES);
+        Box::new(Unanswering { servers, many: setting.get(&MANY) })
     },
 };
 

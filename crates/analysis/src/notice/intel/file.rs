@@ -124,7 +124,7 @@ impl Indicators {
                     .filter(|bits| *bits <= 128 - offset)
                     .ok_or_else(|| format!("{text:?} has no such number of leading bits"))?;
                 let net = (offset + bits, masked(base, offset + bits));
-                self.nets.entry(net).or_default().push(meta);
+                enter(self.nets.entry(net).or_default(), meta);
                 return Ok(());
             }
             IndicatorType::Addr => address(text)?.to_string(),
@@ -135,8 +135,15 @@ impl Indicators {
             }
             _ => text.to_ascii_lowercase(),
         };
-        self.others.entry((kind, key.into_bytes().into())).or_default().push(meta);
+        enter(self.others.entry((kind, key.into_bytes().into())).or_default(), meta);
         Ok(())
+    }
+}
+
+/// Adds what a line says, unless another one says the same.
+fn enter(metas: &mut Vec<Meta>, meta: Meta) {
+    if let Err(at) = metas.binary_search(&meta) {
+        metas.insert(at, meta);
     }
 }
 
@@ -162,6 +169,16 @@ mod tests {
         assert_eq!(of("192.0.3.0"), Vec::<&str>::new());
         assert_eq!(of("2001:db8:7fff::1"), ["Intel::SUBNET"]);
         assert_eq!(of("2001:db8:8000::1"), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn equal_lines_are_kept_once() {
+        let mut indicators = Indicators::default();
+        let line = "example.com\tIntel::DOMAIN\tone\tF\n";
+        let other = "example.com\tIntel::DOMAIN\ttwo\tF\n";
+        indicators.read(&format!("{FIELDS}{line}{other}{}", line.repeat(1000))).unwrap();
+        let found = indicators.matching(IndicatorType::Domain, b"example.com");
+        assert_eq!(found.iter().map(|(_, metas)| metas.len()).collect::<Vec<_>>(), [2]);
     }
 
     #[test]

@@ -59,7 +59,7 @@ crate::words! {
 }
 
 /// What is known of an indicator, from one line of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Meta {
     source: String,
     do_notice: bool,

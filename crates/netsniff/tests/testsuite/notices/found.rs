@@ -74,6 +74,12 @@ fn data_in_names_is_found_and_long_names_of_a_few_are_not() {
         let nibbles: Vec<_> = format!("{number:032x}").chars().map(String::from).collect();
         looks.query(&format!("{}.ip6.arpa", nibbles.join(".")), number * 200 + 100);
     }
+    let mut slow = Traffic::default();
+    for number in 0..120_u64 {
+        slow.query(&format!("{number:040x}.{number:040x}.t.example.com"), number * 40_000);
+    }
+    // Names of a whole day add up to no tunnel.
+    assert_eq!(names(&found(slow)), []);
     let rows = found(tunnel);
     assert_eq!(names(&rows), [("Netsniff::DNS_Tunnel", "medium")]);
     assert_eq!((text(&rows[0], "sub"), &rows[0]["n"]), ("example.com", &100.into()));
@@ -218,7 +224,9 @@ fn a_capture_of_one_direction_is_found_and_attempts_are_not() {
     assert_eq!(names(&found(web())), []);
     // Who gets no answer says nothing more: such attempts do not count, however many there are.
     let mut attempts = web();
-    (0..9).for_each(|at| attempts.attempt(host(SERVER, 81), at * 100, false));
+    (0..40).for_each(|at| {
+        attempts.attempt(host(&format!("10.0.0.{at}"), 9000 + at as u16), at, false)
+    });
     assert_eq!(names(&found(attempts)), []);
 }
 

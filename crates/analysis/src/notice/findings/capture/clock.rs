@@ -6,8 +6,9 @@ use netsniff_packet::{Address, Timestamp};
 
 use crate::log::Confidence;
 use crate::notice::finding::{Finding, FindingType, Found, MOST_UIDS, Note, identifier};
+use crate::notice::setting::Setting;
 use crate::notice::sighting::Sighting;
-use crate::notice::threshold::{Threshold, Thresholds};
+use crate::notice::threshold::Threshold;
 
 static CAPTURE: Note = Note {
     name: "Netsniff::Wrong_Capture_Clock",
@@ -35,9 +36,9 @@ pub(in crate::notice::findings) const TYPE: FindingType = FindingType {
     notes: &[&CAPTURE, &SERVER],
     reads: &[("ntp", &["ts", "mode", "stratum", "xmt_time"])],
     thresholds: &[SECONDS],
-    make: |thresholds: &Thresholds| {
+    make: |setting: &Setting<'_>| {
         Box::new(Clocks {
-            bound: thresholds.get(&SECONDS).saturating_mul(1_000_000_000),
+            bound: setting.get(&SECONDS).saturating_mul(1_000_000_000),
             servers: BTreeMap::new(),
             given_up: 0,
         })

@@ -4,8 +4,9 @@ use netsniff_packet::Timestamp;
 
 use crate::log::Confidence;
 use crate::notice::finding::{Finding, FindingType, Found, MOST_UIDS, Note};
+use crate::notice::setting::Setting;
 use crate::notice::sighting::Sighting;
-use crate::notice::threshold::{Threshold, Thresholds};
+use crate::notice::threshold::Threshold;
 
 static DOUBLED: Note = Note {
     name: "Netsniff::Doubled_Capture",
@@ -38,8 +39,8 @@ pub(in crate::notice::findings) const TYPE: FindingType = FindingType {
         ],
     )],
     thresholds: &[CONNECTIONS],
-    make: |thresholds: &Thresholds| {
-        Box::new(Doubled { many: thresholds.get(&CONNECTIONS), seen: Seen::default() })
+    make: |setting: &Setting<'_>| {
+        Box::new(Doubled { many: setting.get(&CONNECTIONS), seen: Seen::default() })
     },
 };
 

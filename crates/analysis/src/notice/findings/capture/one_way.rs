@@ -4,8 +4,9 @@ use netsniff_packet::Timestamp;
 
 use crate::log::Confidence;
 use crate::notice::finding::{Finding, FindingType, Found, MOST_UIDS, Note};
+use crate::notice::setting::Setting;
 use crate::notice::sighting::Sighting;
-use crate::notice::threshold::{Threshold, Thresholds};
+use crate::notice::threshold::Threshold;
 
 static ONE_WAY: Note = Note {
     name: "Netsniff::One_Way_Capture",
@@ -25,8 +26,8 @@ pub(in crate::notice::findings) const TYPE: FindingType = FindingType {
     notes: &[&ONE_WAY],
     reads: &[("conn", &["proto", "history", "orig_pkts", "resp_pkts"])],
     thresholds: &[CONNECTIONS],
-    make: |thresholds: &Thresholds| {
-        Box::new(OneWay { many: thresholds.get(&CONNECTIONS), seen: Seen::default() })
+    make: |setting: &Setting<'_>| {
+        Box::new(OneWay { many: setting.get(&CONNECTIONS), seen: Seen::default() })
     },
 };
 

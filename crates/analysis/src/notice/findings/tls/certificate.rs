@@ -6,9 +6,10 @@ use netsniff_packet::Timestamp;
 
 use crate::log::Confidence;
 use crate::notice::bounded::Bounded;
-use crate::notice::finding::{Finding, FindingType, Found, MOST_ENTRIES, Note};
+use crate::notice::finding::{Finding, FindingType, Found, Note};
+use crate::notice::setting::Setting;
 use crate::notice::sighting::Sighting;
-use crate::notice::threshold::{Threshold, Thresholds};
+use crate::notice::threshold::Threshold;
 
 static EXPIRED: Note = Note {
     name: "SSL::Certificate_Expired",
@@ -57,13 +58,16 @@ pub(in crate::notice::findings) const TYPE: FindingType = FindingType {
         ("ssl", &["cert_chain_fps"]),
     ],
     thresholds: &[DAYS],
-    make: |thresholds: &Thresholds| {
+    make: |setting: &Setting<'_>| {
         Box::new(Certificates {
-            known: Bounded::new(MOST_ENTRIES),
-            soon: thresholds.get(&DAYS).saturating_mul(NANOS_OF_DAY),
+            known: setting.table(2 * FINGERPRINT_BYTES + MOST_SUBJECT),
+            soon: setting.get(&DAYS).saturating_mul(NANOS_OF_DAY),
         })
     },
 };
+
+/// Bytes of a fingerprint as it is written, with what the allocator needs.
+pub(super) const FINGERPRINT_BYTES: usize = 80;
 
 const NANOS_OF_DAY: u64 = 86_400 * 1_000_000_000;
 

@@ -2,11 +2,13 @@
 
 use netsniff_packet::Timestamp;
 
+use super::certificate::FINGERPRINT_BYTES;
 use crate::log::Confidence;
 use crate::notice::bounded::Bounded;
-use crate::notice::finding::{Finding, FindingType, Found, MOST_ENTRIES, Note};
+use crate::notice::finding::{Finding, FindingType, Found, Note};
+use crate::notice::setting::Setting;
 use crate::notice::sighting::{Seen, Sighting};
-use crate::notice::threshold::{Threshold, Thresholds};
+use crate::notice::threshold::Threshold;
 
 static KEY: Note = Note {
     name: "SSL::Weak_Key",
@@ -43,13 +45,16 @@ pub(in crate::notice::findings) const TYPE: FindingType = FindingType {
         ("ssl", &["cert_chain_fps"]),
     ],
     thresholds: &[RSA_BITS],
-    make: |thresholds: &Thresholds| {
+    make: |setting: &Setting<'_>| {
         Box::new(WeakKeys {
-            known: Bounded::new(MOST_ENTRIES),
-            rsa_bits: thresholds.get(&RSA_BITS).into(),
+            known: setting.table(2 * FINGERPRINT_BYTES + WEAKNESSES_BYTES),
+            rsa_bits: setting.get(&RSA_BITS).into(),
         })
     },
 };
+
+/// Bytes of what is wrong with a certificate: its key, its signature, or both.
+const WEAKNESSES_BYTES: usize = 4 * (size_of::<Weakness>() + 128);
 
 /// What is wrong with a certificate.
 type Weakness = (&'static Note, Confidence, String);

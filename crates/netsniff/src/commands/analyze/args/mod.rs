@@ -350,7 +350,8 @@ impl AnalyzeArgs {
         let rest = self.beyond_buffers(memory)?;
         let limits = limits.with_join_bytes(rest / JOINS_SHARE);
         let (limits, series) = self.series.bound(limits, rest);
-        Ok(Limits { flow_bytes: rest - limits.join_bytes() - series, ..limits })
+        let others = limits.join_bytes() + series + self.notices.bytes(rest);
+        Ok(Limits { flow_bytes: rest - others, ..limits })
     }
 
     /// What is left of some memory for flows and what joins them.
@@ -369,6 +370,8 @@ impl AnalyzeArgs {
     /// The options, unless they contradict each other.
     pub(super) fn options(&self) -> Result<Options, UsageError> {
         let depth = self.depth.depth(self.rtt_interval.is_some(), self.extraction.is_wanted())?;
+        let rest = self.memory.map(|memory| self.beyond_buffers(memory)).transpose()?;
+        let finding_bytes = rest.map(|rest| self.notices.bytes(rest));
         Ok(Options {
             depth,
             rtt_interval: self.rtt_interval,
@@ -382,7 +385,7 @@ impl AnalyzeArgs {
             protocols: self.protocols,
             hashes: self.hashes,
             bodies: self.bodies()?,
-            watch: self.notices.watch(self.anonymize)?,
+            watch: self.notices.watch(finding_bytes, self.anonymize)?,
             ..Options::default()
         })
     }
@@ -519,5 +522,8 @@ mod tests {
         let series = with_series.series_bytes();
         assert!(series > (1 << 19) && series <= 1 << 20, "{series}");
         assert_eq!(with_series.flow_bytes + with_series.join_bytes() + series, 16 << 20);
+        let words = ["--memory", "208M", "--workers", "2", "-o", "logs", "--notices"];
+        let with_findings = parsed(&words).limits().unwrap();
+        assert_eq!(with_findings.flow_bytes + with_findings.join_bytes() + (1 << 20), 16 << 20);
     }
 }

@@ -13,6 +13,9 @@ use netsniff_console::UsageError;
 
 use super::rules;
 
+/// One of so many parts of `--memory` is for what findings remember.
+const SHARE: usize = 16;
+
 /// What records are looked through for.
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct NoticeArgs {
@@ -37,11 +40,21 @@ fn parse(text: &str) -> Result<Thresholds, String> {
 }
 
 impl NoticeArgs {
-    /// What records are looked through for, if anything; with `hides`, rows have pseudonyms.
-    pub(super) fn watch(&self, hides: bool) -> Result<Option<Arc<Watch>>, UsageError> {
+    /// What records are looked through for, if anything; within `bytes`, where these are bounded. With
+    /// `hides`, rows have pseudonyms.
+    pub(super) fn watch(
+        &self,
+        bytes: Option<usize>,
+        hides: bool,
+    ) -> Result<Option<Arc<Watch>>, UsageError> {
         let findings = self.notices.then(|| self.notice_thresholds.clone().unwrap_or_default());
         let indicators = self.indicators()?.map(Arc::new);
-        Ok(Watch::new(findings, indicators, self.rules()?, hides).map(Arc::new))
+        Ok(Watch::new(findings, indicators, self.rules()?, bytes, hides).map(Arc::new))
+    }
+
+    /// Bytes of `rest` that findings may remember.
+    pub(super) fn bytes(&self, rest: usize) -> usize {
+        if self.notices || !self.notice_rules.is_empty() { rest / SHARE } else { 0 }
     }
 
     /// The rules of all files.
