@@ -1,0 +1,132 @@
+//! Which files of a directory are which log.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use netsniff_analysis::record::LogType;
+use netsniff_analysis::rows::LOGS;
+
+/// A directory of logs.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    /// The files of each log, those of an earlier time first.
+    logs: BTreeMap<&'static str, Vec<LogFile>>,
+    /// Names of files that look like logs in a form that is not read here.
+    pub unread: Vec<String>,
+}
+
+/// A file of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogFile {
+    /// Its name in the directory.
+    pub name: String,
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+/// What names of logs in lines of text end with.
+const READ: [&str; 4] = [".log", ".json", ".log.gz", ".json.gz"];
+/// What others end with.
+const UNREAD: [&str; 3] = [".msgpack", ".txt", ".log.zst"];
+
+impl Folder {
+    /// Looks for logs in a directory: `conn.log`, and rolled ones as `conn.2026-11-21-22-09-03.log`.
+    ///
+    /// # Errors
+    ///
+    /// When the directory cannot be read.
+    pub fn open(directory: &Path) -> anyhow::Result<Self> {
+        let said = || format!("cannot read the directory {}", directory.display());
+        let mut names = Vec::new();
+        for entry in fs::read_dir(directory).with_context(said)? {
+            let entry = entry.with_context(said)?;
+            // A pipe would be waited for.
+            if entry.path().is_file()
+                && let Ok(name) = entry.file_name().into_string()
+            {
+                names.push(name);
+            }
+        }
+        names.sort_unstable();
+        let mut folder = Self { logs: BTreeMap::new(), unread: Vec::new() };
+        for name in names {
+            let Some(log) = log_of(&name) else { continue };
+            if READ.iter().any(|end| name.ends_with(end)) {
+                let path = directory.join(&name);
+                folder.logs.entry(log.path).or_default().push(LogFile { name, path });
+            } else if UNREAD.iter().any(|end| name.ends_with(end)) {
+                folder.unread.push(name);
+            }
+        }
+        for files in folder.logs.values_mut() {
+            // A log that is not rolled yet is the last one.
+            files.sort_by_key(|file| (!is_rolled(&file.name), file.name.clone()));
+        }
+        Ok(folder)
+    }
+
+    /// Whether there is no log.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.logs.is_empty()
+    }
+
+    /// The logs that are there, with their files.
+    pub fn logs(&self) -> impl Iterator<Item = (&'static str, &[LogFile])> {
+        self.logs.iter().map(|(log, files)| (*log, files.as_slice()))
+    }
+
+    /// Whether a log is there.
+    #[must_use]
+    pub fn has(&self, log: &str) -> bool {
+        self.logs.contains_key(log)
+    }
+}
+
+/// The log that a name begins with.
+fn log_of(name: &str) -> Option<&'static LogType> {
+    let (log, _) = name.split_once('.')?;
+    LOGS.iter().copied().find(|known| known.path == log)
+}
+
+/// Whether a date stands between log and ending.
+fn is_rolled(name: &str) -> bool {
+    let date = name.split('.').nth(1).unwrap_or_default();
+    date.starts_with(|sign: char| sign.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_known_by_their_names() {
+        let directory =
+            std::env::temp_dir().join(format!("netsniff-folder-{}", std::process::id()));
+        fs::create_dir_all(directory.join("http.log")).unwrap();
+        let names = [
+            "conn.log",
+            "conn.2026-11-21-22-09-03-2.log.gz",
+            "conn.2026-11-21-22-09-03.log",
+            "connections.log",
+            "dns.msgpack",
+            "ssl.json",
+            "notes.txt",
+        ];
+        names.iter().for_each(|name| fs::write(directory.join(name), "").unwrap());
+        let folder = Folder::open(&directory);
+        fs::remove_dir_all(&directory).unwrap();
+        let folder = folder.unwrap();
+        let found: Vec<_> = folder
+            .logs()
+            .map(|(log, files)| (log, files.iter().map(|it| it.name.as_str()).collect::<Vec<_>>()))
+            .collect();
+        let conn =
+            ["conn.2026-11-21-22-09-03-2.log.gz", "conn.2026-11-21-22-09-03.log", "conn.log"];
+        assert_eq!(found, [("conn", conn.to_vec()), ("ssl", vec!["ssl.json"])]);
+        assert_eq!(folder.unread, ["dns.msgpack"]);
+        assert!(folder.has("ssl") && !folder.has("http") && !folder.is_empty());
+    }
+}

@@ -1,0 +1,21 @@
+//! Logs read back: rows of a directory of logs, in both formats that are lines of text.
+//!
+//! | module | concern |
+//! |---|---|
+//! | `folder` | which files of a directory are which log |
+//! | `reader` | a file to its rows, one at a time, whatever is wrong with it |
+//! | `lines` | lines of bounded length, packed or not |
+//! | `row` | the values of a row, by the names of columns |
+//! | `text` | values as the formats write them, to text and numbers |
+//!
+//! A value that is not set stays apart from one that is 0, and one that cannot be understood is counted.
+
+mod folder;
+mod lines;
+mod reader;
+mod row;
+mod text;
+
+pub use folder::{Folder, LogFile};
+pub use reader::{Faults, Reader};
+pub use row::Row;

@@ -1,0 +1,110 @@
+//! Values as the formats write them, to text and numbers.
+
+use std::borrow::Cow;
+
+/// The bytes that Zeek's escapes stand for, `\xNN` and `\\`, as text; what is no UTF-8 shows as its escapes.
+pub(super) fn unescaped(text: &[u8]) -> Cow<'_, str> {
+    if !text.contains(&b'\\') {
+        return shown(Cow::Borrowed(text));
+    }
+    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text);
+    while let Some((&first, behind)) = rest.split_first() {
+        rest = behind;
+        let hex = behind.get(1..3).filter(|_| first == b'\\' && behind.first() == Some(&b'x'));
+        if let Some(byte) = hex.and_then(byte_of) {
+            bytes.push(byte);
+            rest = behind.get(3..).unwrap_or_default();
+        } else {
+            bytes.push(first);
+            if first == b'\\' && behind.first() == Some(&b'\\') {
+                rest = behind.get(1..).unwrap_or_default();
+            }
+        }
+    }
+    shown(Cow::Owned(bytes))
+}
+
+fn byte_of(digits: &[u8]) -> Option<u8> {
+    // `from_str_radix` would take a sign.
+    if !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    u8::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
+}
+
+fn shown(bytes: Cow<'_, [u8]>) -> Cow<'_, str> {
+    match bytes {
+        Cow::Borrowed(bytes) => match str::from_utf8(bytes) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => Cow::Owned(bytes.escape_ascii().to_string()),
+        },
+        Cow::Owned(bytes) => Cow::Owned(match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => error.as_bytes().escape_ascii().to_string(),
+        }),
+    }
+}
+
+/// Seconds as logs have them, in nanoseconds: every digit that is there counts.
+pub(super) fn nanos(text: &str) -> Option<i64> {
+    let (is_negative, digits) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_plain = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !is_plain(whole) || !is_plain(fraction) {
+        return scientific(text);
+    }
+    let fraction: i64 = format!("{fraction:0<9}").get(..9)?.parse().ok()?;
+    let nanos = whole.parse::<i64>().ok()?.checked_mul(1_000_000_000)?.checked_add(fraction)?;
+    Some(if is_negative { -nanos } else { nanos })
+}
+
+/// Numbers with an exponent, which JSON has for very small ones.
+fn scientific(text: &str) -> Option<i64> {
+    let nanos = (text.parse::<f64>().ok()? * 1e9).round();
+    // Beyond it, `as` would give the nearest number that there is.
+    (nanos.abs() < i64::MAX as f64).then_some(nanos as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_are_what_they_stand_for() {
+        for (text, expected) in [
+            (&br"a\x09b"[..], "a\tb"),
+            (br"O=VeriSign\\, Inc.", r"O=VeriSign\, Inc."),
+            (br"\\x41", r"\x41"),
+            (br"\x2d", "-"),
+            (br"cyber\xf2ity", r"cyber\xf2ity"),
+            (br"\x4", r"\x4"),
+            (br"\x+4", r"\x+4"),
+            (b"\\", "\\"),
+            ("ynet חדשות".as_bytes(), "ynet חדשות"),
+            (b"", ""),
+        ] {
+            assert_eq!(unescaped(text), expected);
+        }
+    }
+
+    #[test]
+    fn seconds_keep_their_digits() {
+        for (text, expected) in [
+            ("1795298940.058525", Some(1_795_298_940_058_525_000)),
+            ("-0.5", Some(-500_000_000)),
+            ("7", Some(7_000_000_000)),
+            ("0.0000000019", Some(1)),
+            ("1e-6", Some(1000)),
+            ("99999999999999999999", None),
+            ("1e300", None),
+            ("nan", None),
+            ("", None),
+            ("1.2.3", None),
+        ] {
+            assert_eq!(nanos(text), expected, "{text}");
+        }
+    }
+}
