@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::io::Read;
 
-use netsniff_packet::{Batch, Progress, Source, Timestamp};
+use netsniff_packet::{Batch, Loss, Note, Progress, Source, Timestamp};
 
 use crate::error::Error;
 use crate::interface::Interface;
