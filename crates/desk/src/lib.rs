@@ -1,4 +1,4 @@
 //! The desk: what people look at. It reads logs back and shows them; it sees no packet.
 
 pub mod logs;
-// pub mod report;
+pub mod report;

@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use netsniff_console::printable::printable_lines;
 use netsniff_console::{DONE, FAILED, USAGE, UsageError, say};
+use netsniff_desk::report::{self, ReportArgs};
 use netsniff_lab::commands::Program;
 
 use crate::commands::help::{completions, man, schema};
@@ -55,6 +56,7 @@ enum Command {
     Receive(Box<receive::ReceiveArgs>),
     Record(Box<record::RecordArgs>),
     Replay(Box<replay::ReplayArgs>),
+    Report(ReportArgs),
     Sort(sort::SortArgs),
     Protocols(protocols::ProtocolsArgs),
     Schema(schema::SchemaArgs),
@@ -135,6 +137,7 @@ fn run(cli: Cli) -> (ExitCode, bool) {
         Command::Receive(args) => receive::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Sort(args) => sort::run(&args),
         Command::Protocols(args) => written(protocols::run(&args, &mut stdout().lock())),
         Command::Schema(args) => written(schema::run(&args, &mut stdout().lock())),

@@ -1,0 +1,166 @@
+//! Captures to logs, by this program itself: as a process, so that an analysis ends with all of its memory.
+
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context as _, bail};
+use netsniff_console::{DAMAGED, DONE, UsageError};
+
+use super::material::{Material, SUMMARY};
+
+/// A directory for logs that goes when it is no longer needed.
+#[derive(Debug)]
+pub(super) struct Analysed {
+    directory: PathBuf,
+    name: String,
+}
+
+/// Spans of a picture of traffic over time, about.
+const SPANS: i64 = 120;
+/// Lengths of intervals in milliseconds that people can read.
+const LENGTHS: [i64; 21] = [
+    1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000, 300_000, 600_000,
+    1_800_000, 3_600_000, 21_600_000, 86_400_000,
+];
+
+impl Analysed {
+    /// Analyses captures as one traffic; also returns the exit code of the analysis.
+    pub(super) fn of(captures: &[PathBuf]) -> anyhow::Result<(Self, u8)> {
+        for capture in captures {
+            if !capture.exists() || netsniff_console::paths::is_stdin(capture) {
+                let name = capture.display();
+                return Err(UsageError(format!("{name} is neither a file nor a directory")).into());
+            }
+        }
+        let interval = interval(captures)?;
+        let scratch = Self { directory: scratch()?, name: name_of(captures) };
+        let summary = File::create_new(scratch.directory.join(SUMMARY))
+            .context("cannot write the summary of the analysis")?;
+        let mut command = program()?;
+        command.arg("analyze");
+        for capture in captures {
+            // A name that begins with a dash is no option.
+            command.arg("--read").arg(capture);
+        }
+        command.arg("--output").arg(&scratch.directory);
+        command
+            .args(["--format", "tsv", "--json", "--notices", "--series"])
+            .arg(format!("{interval}ms"));
+        let status = command.stdin(Stdio::null()).stdout(summary).status();
+        match status.context("cannot run the analysis")?.code() {
+            Some(0) => Ok((scratch, DONE)),
+            Some(code) if code == i32::from(DAMAGED) => Ok((scratch, DAMAGED)),
+            _ => bail!("the analysis failed"),
+        }
+    }
+
+    /// Its logs.
+    pub(super) fn material(&self) -> anyhow::Result<Material> {
+        let material = Material::of(&self.directory)?;
+        Ok(Material { name: self.name.clone(), is_fresh: true, ..material })
+    }
+}
+
+impl Drop for Analysed {
+    fn drop(&mut self) {
+        // What cannot be removed stays, and nothing else can be done.
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn program() -> anyhow::Result<Command> {
+    Ok(Command::new(std::env::current_exe().context("cannot find this program")?))
+}
+
+/// The captures, for the title.
+fn name_of(captures: &[PathBuf]) -> String {
+    let name = |path: &PathBuf| {
+        path.file_name().unwrap_or(OsStr::new("capture")).to_string_lossy().into_owned()
+    };
+    match captures {
+        [one] => name(one),
+        [first, others @ ..] => format!("{} and {} more", name(first), others.len()),
+        [] => String::new(),
+    }
+}
+
+/// A new directory that nobody else can read: logs tell much.
+fn scratch() -> anyhow::Result<PathBuf> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+    let name = format!("netsniff-report-{}-{now}", std::process::id());
+    let directory = std::env::temp_dir().join(name);
+    let made = DirBuilder::new().mode(0o700).create(&directory);
+    made.with_context(|| format!("cannot make the directory {}", directory.display()))?;
+    Ok(directory)
+}
+
+/// Milliseconds of an interval with which the captures have about as many as a picture shows.
+fn interval(captures: &[PathBuf]) -> anyhow::Result<i64> {
+    let mut command = program()?;
+    // A name that begins with a dash is no option.
+    command
+        .args(["info", "--json", "--"])
+        .args(captures)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null());
+    let told = command.output().context("cannot look at the captures")?.stdout;
+    let told = String::from_utf8_lossy(&told);
+    let mut ends: Option<(f64, f64)> = None;
+    for line in told.lines() {
+        let Ok(facts) = serde_json::from_str::<serde_json::Value>(line) else { continue };
+        let time = |name: &str| facts.get(name)?.as_str()?.parse::<f64>().ok();
+        if let Some((first, last)) = time("earliest").zip(time("latest")) {
+            let (low, high) = ends.unwrap_or((first, last));
+            ends = Some((low.min(first), high.max(last)));
+        }
+    }
+    Ok(length(ends.map_or(0.0, |(first, last)| last - first)))
+}
+
+fn length(seconds: f64) -> i64 {
+    let least = (seconds * 1000.0 / SPANS as f64) as i64;
+    LENGTHS.into_iter().find(|length| *length >= least).unwrap_or(LENGTHS[LENGTHS.len() - 1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_as_long_as_a_picture_needs() {
+        for (seconds, expected) in [
+            (0.0, 1),
+            (0.5, 5),
+            (22.0, 200),
+            (3600.0, 30_000),
+            (86_400.0, 1_800_000),
+            (1e12, 86_400_000),
+        ] {
+            assert_eq!(length(seconds), expected, "{seconds}");
+        }
+    }
+
+    #[test]
+    fn a_scratch_directory_is_private_and_goes() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let directory = scratch().unwrap();
+        assert_eq!(fs::metadata(&directory).unwrap().permissions().mode() & 0o777, 0o700);
+        drop(Analysed { directory: directory.clone(), name: String::new() });
+        assert!(!directory.exists());
+        assert_ne!(
+            scratch().map(|path| fs::remove_dir(&path).map(|()| path)).unwrap().unwrap(),
+            directory
+        );
+    }
+
+    #[test]
+    fn names_are_short() {
+        let paths = ["a/b.pcap", "c.pcap"].map(PathBuf::from);
+        assert_eq!(name_of(&paths[..1]), "b.pcap");
+        assert_eq!(name_of(&paths), "b.pcap and 1 more");
+    }
+}

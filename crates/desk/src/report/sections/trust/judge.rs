@@ -1,0 +1,207 @@
+//! The verdict: what speaks for the logs, what against them, and what nobody can tell.
+
+use netsniff_console::number::{exact, percent};
+
+use super::{Trust, things};
+use crate::report::material::Summary;
+use crate::report::page::{Reason, Verdict};
+use crate::report::reading::Reading;
+use crate::report::sections::About;
+
+/// How much speaks against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Good,
+    Unknown,
+    Warn,
+    Bad,
+}
+
+impl Level {
+    const fn look(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Unknown => "unknown",
+            Self::Warn => "warn",
+            Self::Bad => "bad",
+        }
+    }
+}
+
+/// Reasons with their levels.
+type Reasons = Vec<(Level, String)>;
+
+/// The verdict on logs.
+pub(super) fn judge(trust: &Trust, about: &About<'_>) -> Verdict {
+    let mut reasons = Reasons::new();
+    books(trust, &mut reasons);
+    if let Some(summary) = &about.material.summary {
+        of_summary(summary, &mut reasons);
+    } else if trust.books.lines().next().is_none() {
+        let said = "No books are among the logs: nothing tells whether packets were lost before the analysis.";
+        reasons.push((Level::Unknown, said.to_owned()));
+    }
+    qualities(trust, &mut reasons);
+    reading(about.reading, &about.material.folder.unread, &mut reasons);
+    reasons.sort_by_key(|(level, _)| std::cmp::Reverse(*level));
+    let worst = reasons.iter().map(|(level, _)| *level).max().unwrap_or(Level::Unknown);
+    let is_any_good = reasons.iter().any(|(level, _)| *level == Level::Good);
+    let title = match worst {
+        Level::Good => "Nothing shows a loss",
+        Level::Unknown if is_any_good => "No loss is seen, but not everything can be told",
+        Level::Unknown => "Nobody can tell",
+        Level::Warn => "Some of it is incomplete",
+        Level::Bad => "Too much is missing to rely on it",
+    };
+    let reasons = reasons.into_iter().map(|(level, text)| Reason { look: level.look(), text });
+    Verdict {
+        of: None,
+        look: worst.look(),
+        title: title.to_owned(),
+        reasons: reasons.collect(),
+        tiles: Vec::new(),
+    }
+}
+
+/// What the books of a live capture say.
+fn books(trust: &Trust, reasons: &mut Reasons) {
+    for (name, line) in trust.books.lines() {
+        let (level, meaning) = match line.verdict.as_deref() {
+            Some("good") => (Level::Good, "hardly anything was lost"),
+            Some("degraded") => (Level::Warn, "statistics of some flows are wrong"),
+            Some("bad") => (Level::Bad, "most statistics of long flows are wrong"),
+            _ => (Level::Unknown, "nobody can tell what was lost"),
+        };
+        let verdict = line.verdict.as_deref().unwrap_or("unknown");
+        reasons.push((level, format!("The capture on {name} is {verdict}: {meaning}.")));
+        for (lost, what) in [
+            (line.lost_interface, "the interface had no room for"),
+            (line.ring_dropped, "the ring had no room for"),
+            (line.refused, "the analysis had no room for"),
+        ] {
+            if let Some(lost) = lost.filter(|lost| *lost > 0) {
+                let packets = things(lost, "packet", "packets");
+                reasons.push((Level::Warn, format!("On {name}, {what} {packets}.")));
+            }
+        }
+        if let Some(rows) = line.refused_rows.filter(|rows| *rows > 0) {
+            let rows = things(rows, "row of the logs was", "rows of the logs were");
+            reasons.push((Level::Warn, format!("{rows} not written on {name}: sums are too low.")));
+        }
+        if !line.is_final {
+            let said = format!(
+                "The books of {name} are not closed: the run goes on, or was ended without its last row."
+            );
+            reasons.push((Level::Warn, said));
+        }
+    }
+    if trust.books.left_out > 0 {
+        let said = "There are more interfaces and runs in the books than are told apart.";
+        reasons.push((Level::Unknown, said.to_owned()));
+    }
+}
+
+/// What the summary of a run says.
+fn of_summary(summary: &Summary, reasons: &mut Reasons) {
+    for source in summary.input.sources.iter() {
+        if let Some(places) = source.damage_count.filter(|places| *places > 0) {
+            let places = things(places, "place", "places");
+            let first =
+                source.damage.first().map(|it| format!(" The first: {it}.")).unwrap_or_default();
+            reasons.push((Level::Warn, format!("{} is damaged at {places}.{first}", source.name)));
+        }
+    }
+    for line in &summary.books.lost {
+        match line.packets {
+            Some(0) => {}
+            Some(packets) => {
+                let packets = things(packets, "packet was", "packets were");
+                reasons
+                    .push((Level::Warn, format!("{packets} {}, as the capture tells.", line.name)));
+            }
+            None => reasons.push((
+                Level::Unknown,
+                format!("The capture does not tell how many packets were {}.", line.name),
+            )),
+        }
+    }
+    if !summary.books.lost.is_empty() && summary.books.lost.iter().all(|it| it.packets == Some(0)) {
+        reasons.push((Level::Good, "The capture tells that no packet was lost.".to_owned()));
+    }
+    if let Some(left) = summary.books.unexplained.filter(|left| *left != 0) {
+        let said = format!("{} packets are unexplained.", exact(left.into()));
+        reasons.push((Level::Bad, said));
+    }
+    if !summary.input.filters.is_empty() {
+        let said = "A filter chose the packets: the logs tell of those alone.";
+        reasons.push((Level::Warn, said.to_owned()));
+    }
+    reasons.extend(summary.notes.iter().map(|note| (Level::Warn, format!("{note}."))));
+}
+
+/// What connections say of themselves.
+fn qualities(trust: &Trust, reasons: &mut Reasons) {
+    let [clean, touched, suspect] =
+        ["clean", "touched", "suspect"].map(|it| trust.words("quality", it));
+    let would_show = clean + touched + suspect;
+    if trust.connections == 0 {
+        reasons.push((Level::Unknown, "There is no row of conn.".to_owned()));
+    } else if would_show == 0 {
+        let said = "No connection would show a loss: none is a TCP connection that was seen from its begin on both sides.";
+        reasons.push((Level::Unknown, said.to_owned()));
+    } else if touched + suspect == 0 {
+        let all = things(clean, "connection", "connections");
+        let said = format!("All of the {all} that would show a loss are clean.");
+        reasons.push((Level::Good, said));
+    } else {
+        let said = format!(
+            "Of {} that would show a loss, {} touched by a loss of the capture and {} suspect: {} clean.",
+            things(would_show, "connection", "connections"),
+            things(touched, "is", "are"),
+            things(suspect, "is", "are"),
+            percent(clean, would_show)
+        );
+        reasons.push((Level::Warn, said));
+    }
+    if trust.sampled > 0 {
+        let rows = things(trust.sampled, "connection stands", "connections stand");
+        let said = format!("The capture took a sample: {rows} for others that were not captured.");
+        reasons.push((Level::Warn, said));
+    }
+    let shallow = trust.connections - trust.words("depth", "protocols").min(trust.connections);
+    if shallow > 0 {
+        let many = things(shallow, "connection", "connections");
+        reasons.push((Level::Unknown, format!("{many} were not looked at with all protocols.")));
+    }
+}
+
+/// What reading the logs showed.
+fn reading(reading: &Reading, unread: &[String], reasons: &mut Reasons) {
+    for file in &reading.files {
+        let name = &file.name;
+        if let Some(error) = &file.faults.stopped {
+            reasons.push((Level::Bad, format!("{name} could not be read to its end: {error}.")));
+        }
+        if file.faults.lines > 0 {
+            let lines = things(file.faults.lines, "line", "lines");
+            reasons
+                .push((Level::Warn, format!("{lines} of {name} are no rows: sums are too low.")));
+        }
+        if file.faults.values > 0 {
+            let values = things(file.faults.values, "value", "values");
+            reasons
+                .push((Level::Warn, format!("{values} in {name} are not of their column's type.")));
+        }
+    }
+    let open: Vec<_> =
+        reading.files.iter().filter(|it| it.faults.is_open).map(|it| it.name.as_str()).collect();
+    if !open.is_empty() {
+        let said =
+            "do not end with the line that closes a log: the run goes on, or was interrupted.";
+        reasons.push((Level::Warn, format!("{} {said}", open.join(", "))));
+    }
+    if !unread.is_empty() {
+        let said = format!("Logs in other forms were not read: {}.", unread.join(", "));
+        reasons.push((Level::Warn, said));
+    }
+}

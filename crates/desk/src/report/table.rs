@@ -1,0 +1,226 @@
+//! Tables: what stands in them, for readers, for sorting and for tests.
+
+use netsniff_analysis::record::Unit;
+use netsniff_console::calendar::Date;
+use netsniff_console::number::{bytes, duration, exact};
+use serde::Serialize;
+
+use super::sum::{Sum, Times};
+
+/// A table.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Table {
+    /// By which scripts and tests find it.
+    pub id: String,
+    /// What it shows.
+    pub caption: String,
+    /// The columns in their order.
+    pub columns: Vec<Column>,
+    /// The rows in their order.
+    pub rows: Vec<Vec<Cell>>,
+    /// All that has no row of its own, and the sum.
+    pub foot: Vec<Vec<Cell>>,
+    /// What else there is to know.
+    pub notes: Vec<String>,
+    /// Whether it has a field for words that rows must have.
+    pub is_searched: bool,
+}
+
+/// A column.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Column {
+    /// Its name.
+    pub name: String,
+    /// What its values mean.
+    pub doc: String,
+    /// Whether it has numbers.
+    pub is_number: bool,
+}
+
+/// A value of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Cell {
+    /// For readers.
+    pub text: String,
+    /// The number behind it, to the last digit, by which columns are sorted.
+    pub value: Option<String>,
+    /// The same for readers, or why there is no value.
+    pub title: Option<String>,
+    /// Its colour.
+    pub look: Option<&'static str>,
+}
+
+/// What stands for a value that is not set.
+pub(super) const UNSET: &str = "\u{2013}";
+
+impl Column {
+    /// A column of text.
+    pub(super) fn text(name: &str, doc: &str) -> Self {
+        Self { name: name.to_owned(), doc: doc.to_owned(), is_number: false }
+    }
+
+    /// A column of numbers.
+    pub(super) fn number(name: &str, doc: &str) -> Self {
+        Self { is_number: true, ..Self::text(name, doc) }
+    }
+}
+
+impl Cell {
+    /// Text, in which signs that would turn or hide others show as escapes.
+    pub(super) fn text(text: impl AsRef<str>) -> Self {
+        let text = netsniff_console::printable::printable(text.as_ref()).into_owned();
+        Self { text, ..Self::default() }
+    }
+
+    /// Text that may not be set.
+    pub(super) fn maybe(text: Option<impl AsRef<str>>) -> Self {
+        text.map_or_else(|| Self::unset("not set in the logs"), Self::text)
+    }
+
+    /// No value, with the reason.
+    pub(super) fn unset(why: &str) -> Self {
+        Self { text: UNSET.to_owned(), title: Some(why.to_owned()), ..Self::default() }
+    }
+
+    /// An exact count.
+    pub(super) fn count(count: impl Into<u128>) -> Self {
+        let count = count.into();
+        let text = exact(i128::try_from(count).unwrap_or(i128::MAX));
+        Self { text, value: Some(count.to_string()), ..Self::default() }
+    }
+
+    /// Bytes, which read as MB and the like.
+    pub(super) fn bytes(count: u128) -> Self {
+        let title = format!("{} bytes", Self::count(count).text);
+        let text = bytes(u64::try_from(count).unwrap_or(u64::MAX));
+        Self { text, value: Some(count.to_string()), title: Some(title), look: None }
+    }
+
+    /// A number of a row that may not tell it.
+    pub(super) fn of(value: Option<u64>, unit: Unit) -> Self {
+        let mut sum = Sum::default();
+        sum.add(value);
+        Self::sum(&sum, unit)
+    }
+
+    /// A sum, which is a lower bound where rows do not tell.
+    pub(super) fn sum(sum: &Sum, unit: Unit) -> Self {
+        let Some(total) = sum.told() else { return Self::unset("no row tells it") };
+        let cell = if unit == Unit::Bytes { Self::bytes(total) } else { Self::count(total) };
+        if sum.untold() == 0 {
+            return cell;
+        }
+        let silent = format!(
+            "at least: {} of {} rows do not tell",
+            exact(sum.untold().into()),
+            exact(sum.rows().into())
+        );
+        let title = cell.title.map_or_else(|| silent.clone(), |title| format!("{title}; {silent}"));
+        Self { text: format!("\u{2265} {}", cell.text), title: Some(title), ..cell }
+    }
+
+    /// It as what is known at least.
+    pub(super) fn at_least(self, why: &str) -> Self {
+        if self.text.starts_with('\u{2265}') || self.text == UNSET {
+            return self;
+        }
+        Self { text: format!("\u{2265} {}", self.text), title: Some(why.to_owned()), ..self }
+    }
+
+    /// A span of time in nanoseconds.
+    pub(super) fn span(nanos: Option<i64>) -> Self {
+        let Some(nanos) = nanos else { return Self::unset("no row tells it") };
+        let sign = if nanos < 0 { "\u{2212}" } else { "" };
+        let text = format!("{sign}{}", duration(nanos.unsigned_abs()));
+        let title = format!("{} s", decimal(nanos));
+        Self { text, value: Some(nanos.to_string()), title: Some(title), look: None }
+    }
+
+    /// The mean of spans.
+    pub(super) fn mean(times: &Times) -> Self {
+        let mut cell = Self::span(times.mean());
+        if let Some(title) = &mut cell.title
+            && times.number() > 0
+        {
+            *title = format!("{title}: the mean of {} values", exact(times.number().into()));
+        }
+        cell
+    }
+
+    /// A time in nanoseconds since 1970.
+    pub(super) fn time(nanos: Option<i64>) -> Self {
+        let Some(nanos) = nanos else { return Self::unset("no row tells it") };
+        let title = format!("{} s since 1970", decimal(nanos));
+        Self {
+            text: format!("{}.{:03}", moment(nanos), nanos.rem_euclid(1_000_000_000) / 1_000_000),
+            value: Some(nanos.to_string()),
+            title: Some(title),
+            look: None,
+        }
+    }
+
+    /// It in a colour.
+    pub(super) fn looking(self, look: Option<&'static str>) -> Self {
+        Self { look, ..self }
+    }
+
+    /// It in a colour where it is a number other than 0.
+    pub(super) fn alarming(self, look: &'static str) -> Self {
+        let is_some = self.value.as_deref().is_some_and(|value| value != "0");
+        self.looking(is_some.then_some(look))
+    }
+}
+
+/// A second of the calendar, in UTC.
+pub(super) fn moment(nanos: i64) -> String {
+    let Date { year, month, day, hour, minute, second } =
+        Date::of_second(nanos.div_euclid(1_000_000_000));
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+}
+
+/// Nanoseconds in seconds, with six decimals as in the logs.
+fn decimal(nanos: i64) -> String {
+    let sign = if nanos < 0 { "-" } else { "" };
+    let nanos = nanos.unsigned_abs();
+    format!("{sign}{}.{:06}", nanos / 1_000_000_000, nanos % 1_000_000_000 / 1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(values: &[Option<u64>]) -> Cell {
+        let mut sum = Sum::default();
+        values.iter().for_each(|value| sum.add(*value));
+        Cell::sum(&sum, Unit::Bytes)
+    }
+
+    #[test]
+    fn cells_say_what_is_not_known() {
+        let exact = sum(&[Some(1_500_000), Some(1)]);
+        assert_eq!((exact.text.as_str(), exact.value.as_deref()), ("1.50 MB", Some("1500001")));
+        assert_eq!(exact.title.as_deref(), Some("1,500,001 bytes"));
+        let least = sum(&[Some(1_500_000), None]);
+        assert_eq!(least.text, "\u{2265} 1.50 MB");
+        assert_eq!(
+            least.title.as_deref(),
+            Some("1,500,000 bytes; at least: 1 of 2 rows do not tell")
+        );
+        let none = sum(&[None]);
+        assert_eq!((none.text.as_str(), none.value), (UNSET, None));
+    }
+
+    #[test]
+    fn times_are_told_to_the_microsecond() {
+        let time = Cell::time(Some(1_795_298_940_058_525_000));
+        assert_eq!(time.text, "2026-11-21 22:09:00.058");
+        assert_eq!(time.title.as_deref(), Some("1795298940.058525 s since 1970"));
+        assert_eq!(decimal(-1_500_000), "-0.001500");
+        assert_eq!(Cell::time(Some(-1)).text, "1969-12-31 23:59:59.999");
+    }
+
+    #[test]
+    fn signs_that_turn_text_show() {
+        assert_eq!(Cell::text("a\u{202e}b").text, r"a\xe2\x80\xaeb");
+    }
+}
