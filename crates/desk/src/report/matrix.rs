@@ -20,8 +20,8 @@ pub(super) struct Matrix {
     pub rows: Vec<(String, Vec<Cell>)>,
 }
 
-/// Hosts that have a row or a column.
-const HOSTS: usize = 10;
+/// Hosts that have a row, and those that have a column.
+const HOSTS: [usize; 2] = [10, 8];
 /// Shades, from none to the most.
 const SHADES: [&str; 6] = ["s1", "s2", "s3", "s4", "s5", "s6"];
 
@@ -33,7 +33,8 @@ impl Matrix {
             sums[0].entry(from).or_default().merge(*sum);
             sums[1].entry(to).or_default().merge(*sum);
         }
-        let [from, to] = sums.map(Axis::new);
+        let [from, to] = sums;
+        let [from, to] = [Axis::new(from, HOSTS[0]), Axis::new(to, HOSTS[1])];
         let mut cells = vec![vec![Sum::default(); to.len()]; from.len()];
         let places =
             pairs.iter().map(|((one, other), sum)| (from.place(one), to.place(other), sum));
@@ -61,10 +62,10 @@ struct Axis<'a> {
 }
 
 impl<'a> Axis<'a> {
-    fn new(sums: BTreeMap<&'a str, Sum>) -> Self {
+    fn new(sums: BTreeMap<&'a str, Sum>, most: usize) -> Self {
         let mut all: Vec<_> = sums.into_iter().collect();
         all.sort_by(|one, other| other.1.rank().cmp(&one.1.rank()).then(one.0.cmp(other.0)));
-        let shown: Vec<_> = all.iter().take(HOSTS).map(|(name, _)| *name).collect();
+        let shown: Vec<_> = all.iter().take(most).map(|(name, _)| *name).collect();
         Self { others: all.len() - shown.len(), shown }
     }
 
@@ -119,7 +120,7 @@ mod tests {
             pairs.push(((name.as_str(), names[at / 2].as_str()), sum(at as u64 + 1)));
         }
         let matrix = Matrix::new(&pairs, sum(1000));
-        assert_eq!((matrix.rows.len(), matrix.columns.len()), (11, 11));
+        assert_eq!((matrix.rows.len(), matrix.columns.len()), (11, 9));
         let value =
             |cell: &Cell| cell.value.as_ref().map_or(0, |value| value.parse::<u64>().unwrap());
         let cells = matrix.rows.iter().flat_map(|(_, row)| &row[..row.len() - 1]).map(value);
@@ -127,6 +128,6 @@ mod tests {
         assert_eq!(cells.sum::<u64>(), 30 * 31 / 2 + 1000);
         assert_eq!(margins.sum::<u64>(), 30 * 31 / 2 + 1000);
         assert_eq!(matrix.rows[0].0, "h29");
-        assert_eq!(matrix.columns[10], "all others");
+        assert_eq!(matrix.columns[8], "all others");
     }
 }

@@ -8,9 +8,11 @@
 //! | `sum`, `top` | sums that know what they do not know, and the largest with an exact rest |
 //! | `table`, `matrix`, `plot` | what sections are made of |
 //! | `page` | all of it as HTML |
+//! | `compare` | two runs side by side |
 
 mod analysed;
 mod args;
+mod compare;
 mod material;
 mod matrix;
 mod page;
@@ -23,18 +25,23 @@ mod top;
 
 use std::fs;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use netsniff_console::{DAMAGED, DONE, UsageError};
 
 use self::analysed::Analysed;
 pub use self::args::ReportArgs;
+use self::compare::compared;
 use self::material::Material;
-use self::page::Page;
+use self::page::{Page, Verdict};
 use self::reading::Reading;
-use self::sections::{About, Extent, Gathering};
+use self::sections::{About, Extent, Gathering, Sections};
 use self::table::moment;
+use crate::logs::Row;
+
+/// Rows of the tables that are compared: what one run has among the others is not known.
+const COMPARED: usize = 1000;
 
 /// Runs the command and returns its exit code.
 ///
@@ -42,56 +49,103 @@ use self::table::moment;
 ///
 /// [`UsageError`], inputs that cannot be read, and a page that cannot be written.
 pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
-    let (material, _scratch, code) = opened(args)?;
-    let extent = Extent { rows: args.rows, connections: args.connections };
-    let (page, is_whole) = page_of(&material, extent, args.title.as_deref());
+    let (page, code) = if args.compare { comparison(args)? } else { single(args)? };
     write(&args.output, &page.html()?)?;
-    Ok(if is_whole { code } else { DAMAGED })
+    Ok(code)
 }
 
-/// The logs of the inputs; captures are analysed first.
-fn opened(args: &ReportArgs) -> anyhow::Result<(Material, Option<Analysed>, u8)> {
-    let is_folder: Vec<_> = args.inputs.iter().map(|input| input.is_dir()).collect();
-    match (args.inputs.as_slice(), is_folder.as_slice()) {
-        ([directory], [true]) => {
-            let material = Material::of(directory)?;
-            if material.folder.is_empty() {
-                let said =
-                    format!("{} has no logs in lines of columns or JSON", directory.display());
-                return Err(UsageError(said).into());
+/// What an input amounted to.
+struct Run {
+    name: String,
+    sections: Sections,
+    code: u8,
+}
+
+impl Run {
+    /// Reads a directory of logs; captures are analysed first.
+    fn of(inputs: &[PathBuf], extent: Extent) -> anyhow::Result<Self> {
+        let folders = inputs.iter().filter(|input| input.is_dir()).count();
+        match inputs {
+            [directory] if folders == 1 => {
+                let material = Material::of(directory)?;
+                if material.folder.is_empty() {
+                    let name = directory.display();
+                    let said = format!("{name} has no logs in lines of columns or JSON");
+                    return Err(UsageError(said).into());
+                }
+                Ok(Self::gathered(&material, extent, DONE))
             }
-            Ok((material, None, DONE))
+            captures if folders == 0 => {
+                let (analysed, code) = Analysed::of(captures)?;
+                Ok(Self::gathered(&analysed.material()?, extent, code))
+            }
+            _ => Err(UsageError("give one directory of logs, or capture files".to_owned()).into()),
         }
-        (captures, folders) if folders.iter().all(|is_folder| !is_folder) => {
-            let (analysed, code) = Analysed::of(captures)?;
-            Ok((analysed.material()?, Some(analysed), code))
+    }
+
+    fn gathered(material: &Material, extent: Extent, code: u8) -> Self {
+        let mut gathering = Gathering::new(extent);
+        let wanted = gathering.wanted();
+        let take = |log: &str, row: &Row<'_>| gathering.row(log, row);
+        let reading = Reading::of(&material.folder, |log| wanted.contains(log), take);
+        let sections = gathering.sections(&About { material, reading: &reading });
+        let code = if reading.is_whole() { code } else { DAMAGED };
+        Self { name: material.name.clone(), sections, code }
+    }
+
+    /// Where it comes from, and its span of time.
+    fn facts(&self) -> Vec<(String, String)> {
+        let mut facts = vec![("made of".to_owned(), self.name.clone())];
+        if let Some((first, last)) = self.sections.span {
+            facts.push(("from".to_owned(), format!("{} UTC", moment(first))));
+            facts.push(("to".to_owned(), format!("{} UTC", moment(last))));
         }
-        _ => Err(UsageError("give one directory of logs, or capture files".to_owned()).into()),
+        facts
     }
 }
 
-/// The page, and whether all logs could be read.
-fn page_of(material: &Material, extent: Extent, title: Option<&str>) -> (Page, bool) {
-    let mut gathering = Gathering::new(extent);
-    let reading = {
-        let wanted = Gathering::new(extent);
-        Reading::of(&material.folder, |log| wanted.wants(log), |log, row| gathering.row(log, row))
-    };
-    let gathered = gathering.sections(&About { material, reading: &reading });
-    let mut facts = vec![("made of".to_owned(), material.name.clone())];
-    if let Some((first, last)) = gathered.span {
-        facts.push(("from".to_owned(), format!("{} UTC", moment(first))));
-        facts.push(("to".to_owned(), format!("{} UTC", moment(last))));
-    }
+/// The page of one run.
+fn single(args: &ReportArgs) -> anyhow::Result<(Page, u8)> {
+    let extent = Extent { rows: args.rows, connections: args.connections };
+    let run = Run::of(&args.inputs, extent)?;
+    let title = args.title.clone().unwrap_or_else(|| format!("Traffic of {}", run.name));
     let page = Page {
-        title: title.map_or_else(|| format!("Traffic of {}", material.name), str::to_owned),
-        facts,
-        verdicts: vec![gathered.verdict],
-        sections: gathered.sections,
-        made_by: concat!("Made by netsniff ", env!("CARGO_PKG_VERSION"), ".").to_owned(),
+        title,
+        facts: run.facts(),
+        verdicts: vec![run.sections.verdict],
+        sections: run.sections.sections,
+        made_by: MADE_BY.to_owned(),
     };
-    (page, reading.is_whole())
+    Ok((page, run.code))
 }
+
+/// The page of two.
+fn comparison(args: &ReportArgs) -> anyhow::Result<(Page, u8)> {
+    let [one, other] = args.inputs.as_slice() else {
+        return Err(UsageError("--compare takes two inputs".to_owned()).into());
+    };
+    let extent = Extent { rows: args.rows.max(COMPARED), connections: 1 };
+    let [mut one, mut other] = [
+        Run::of(std::slice::from_ref(one), extent)?,
+        Run::of(std::slice::from_ref(other), extent)?,
+    ];
+    if one.name == other.name {
+        // Two columns of one name would not be told apart.
+        (one.name, other.name) = (format!("first {}", one.name), format!("second {}", other.name));
+    }
+    let names = [one.name.as_str(), other.name.as_str()];
+    let sections = compared(names, [&one.sections, &other.sections]);
+    let title = args.title.clone().unwrap_or_else(|| format!("{} and {}", names[0], names[1]));
+    let facts = [one.facts(), other.facts()].concat();
+    let code = one.code.max(other.code);
+    let verdicts = [one, other].map(|run| Verdict { of: Some(run.name), ..run.sections.verdict });
+    let page =
+        Page { title, facts, verdicts: verdicts.to_vec(), sections, made_by: MADE_BY.to_owned() };
+    Ok((page, code))
+}
+
+/// Who made a page.
+const MADE_BY: &str = concat!("Made by netsniff ", env!("CARGO_PKG_VERSION"), ".");
 
 /// Writes the page; `-` is standard output.
 fn write(path: &Path, html: &str) -> anyhow::Result<()> {

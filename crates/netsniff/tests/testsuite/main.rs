@@ -46,6 +46,7 @@ mod recorded_web;
 mod recording;
 mod recording_index;
 mod recording_killed;
+mod report;
 mod reports;
 mod rows_in_parts;
 mod series;

@@ -2,7 +2,7 @@
 
 use super::{About, Extent, Gather, endpoint, ranked};
 use crate::logs::Row;
-use crate::report::page::Section;
+use crate::report::page::{Part, Section};
 use crate::report::sum::Times;
 use crate::report::table::{Cell, Column, Table};
 use crate::report::top::{Tally, Top};
@@ -136,13 +136,14 @@ impl Gather for Resolvers {
             ..Table::default()
         };
         let failed = self.failed.ranked(self.rows);
-        let mut parts = vec![servers];
+        let mut parts = vec![servers.with_bars(1)];
         if !failed.shown.is_empty() {
             parts.push(ranked(table, &failed, ("name", "names"), |key, failed| {
                 let (name, code) = key.map_or(("", ""), |(name, code)| (name, code));
                 vec![Cell::text(name), Cell::text(code), Cell::count(failed.0)]
             }));
         }
+        let parts = parts.into_iter().map(Part::Table).collect();
         Some(Section { id: "dns", title: "DNS".to_owned(), lead: Vec::new(), parts })
     }
 }

@@ -141,7 +141,7 @@ impl Gather for Files {
             id: "files",
             title: "Files".to_owned(),
             lead: Vec::new(),
-            parts: vec![by_kind, Part::Table(largest)],
+            parts: vec![Part::Table(by_kind.with_bars(3)), Part::Table(largest)],
         })
     }
 }

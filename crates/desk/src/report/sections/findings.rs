@@ -14,6 +14,7 @@ use crate::report::top::{Tally, Top};
 #[derive(Default)]
 pub(super) struct Findings {
     notices: Kept,
+    kinds: Top<(String, String), Times>,
     indicators: Kept,
     oddities: Top<String, Times>,
 }
@@ -114,6 +115,19 @@ fn notices_table() -> Table {
     }
 }
 
+fn kinds_table() -> Table {
+    Table {
+        id: "finding-kinds".to_owned(),
+        caption: "Findings by kind, the most frequent first".to_owned(),
+        columns: vec![
+            Column::text("finding", "its kind"),
+            Column::text("confidence", "how sure it is"),
+            Column::number("times", "rows of notice"),
+        ],
+        ..Table::default()
+    }
+}
+
 fn indicator(row: &Row<'_>) -> Vec<Cell> {
     vec![
         Cell::maybe(row.text("seen.indicator")).looking(Some("bad")),
@@ -151,7 +165,12 @@ impl Gather for Findings {
 
     fn row(&mut self, log: &str, row: &Row<'_>) {
         match log {
-            "notice" => self.notices.add(order(row), || notice(row)),
+            "notice" => {
+                let text =
+                    |name: &str| row.text(name).unwrap_or_else(|| "not told".into()).into_owned();
+                self.kinds.of((text("note"), text("confidence"))).0 += 1;
+                self.notices.add(order(row), || notice(row));
+            }
             "intel" => self.indicators.add(0, || indicator(row)),
             _ => {
                 let name = row.text("name").unwrap_or_else(|| "not told".into());
@@ -171,6 +190,18 @@ impl Gather for Findings {
             });
         }
         let mut parts: Vec<Part> = Vec::new();
+        let kinds = self.kinds.ranked(ODDITIES);
+        if !kinds.shown.is_empty() {
+            parts.push(Part::Table(ranked(
+                kinds_table(),
+                &kinds,
+                ("kind", "kinds"),
+                |key, times| {
+                    let (note, confidence) = key.map_or(("", ""), |(note, word)| (note, word));
+                    vec![Cell::text(note), Cell::text(confidence), Cell::count(times.0)]
+                },
+            )));
+        }
         parts.extend(self.notices.table(notices_table()));
         parts.extend(self.indicators.table(indicators_table()));
         let oddities = self.oddities.ranked(ODDITIES);
@@ -184,9 +215,9 @@ impl Gather for Findings {
                 ],
                 ..Table::default()
             };
-            parts.push(ranked(table, &oddities, ("kind", "kinds"), |name, times| {
+            parts.push(Part::Table(ranked(table, &oddities, ("kind", "kinds"), |name, times| {
                 vec![Cell::text(name.map_or("", String::as_str)), Cell::count(times.0)]
-            }));
+            })));
         }
         Some(Section { id: "findings", title: "Findings".to_owned(), lead, parts })
     }

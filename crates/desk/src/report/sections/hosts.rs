@@ -8,7 +8,7 @@ use crate::report::matrix::Matrix;
 use crate::report::page::{Part, Section};
 use crate::report::sum::Sum;
 use crate::report::table::{Cell, Column, Table};
-use crate::report::top::{Tally, Top};
+use crate::report::top::{Ranked, Tally, Top};
 
 /// Hosts and pairs of them.
 pub(super) struct Hosts {
@@ -63,7 +63,7 @@ impl Hosts {
         Self { rows: extent.rows, hosts: Top::default(), pairs: Top::default() }
     }
 
-    fn hosts(ranked_hosts: &crate::report::top::Ranked<String, Host>) -> Part {
+    fn hosts(ranked_hosts: &Ranked<String, Host>) -> Table {
         let table = Table {
             id: "hosts".to_owned(),
             caption: "Hosts, the most bytes first".to_owned(),
@@ -124,7 +124,8 @@ impl Gather for Hosts {
         matrix.caption = "Bytes between originators (rows) and responders (columns), in both directions. Each shade is ten \
                           times the one before"
             .to_owned();
-        let mut parts = vec![Self::hosts(&hosts), Part::Matrix(matrix)];
+        let mut parts =
+            vec![Part::Table(Self::hosts(&hosts).with_bars(3).with_bars(4)), Part::Matrix(matrix)];
         if all.is_partial {
             let said = "There are more pairs of hosts than are told apart: what is not known of whom is in the last row and column.";
             parts.push(Part::Text(said.to_owned()));

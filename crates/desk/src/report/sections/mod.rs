@@ -11,8 +11,10 @@ mod time;
 mod tls;
 mod trust;
 
+use std::collections::BTreeSet;
+
 use super::material::Material;
-use super::page::{Part, Section, Verdict};
+use super::page::{Section, Verdict};
 use super::reading::Reading;
 use super::table::{Cell, Table};
 use super::top::{Ranked, Tally};
@@ -82,10 +84,10 @@ impl Gathering {
         Self { trust: trust::Trust::default(), others }
     }
 
-    /// Whether anybody wants the rows of a log.
-    pub(super) fn wants(&self, log: &str) -> bool {
-        trust::LOGS_THAT_TELL.contains(&log)
-            || self.others.iter().any(|it| it.logs().contains(&log))
+    /// The logs whose rows somebody wants.
+    pub(in crate::report) fn wanted(&self) -> BTreeSet<&'static str> {
+        let others = self.others.iter().flat_map(|it| it.logs());
+        trust::LOGS_THAT_TELL.iter().chain(others).copied().collect()
     }
 
     /// Takes a row.
@@ -112,7 +114,7 @@ pub(super) fn ranked<K, T: Tally>(
     ranked: &Ranked<K, T>,
     name: (&str, &str),
     cells: impl Fn(Option<&K>, &T) -> Vec<Cell>,
-) -> Part {
+) -> Table {
     let (one, many) = name;
     let why =
         format!("there are more {many} than are told apart: some of it may be among the others");
@@ -143,7 +145,7 @@ pub(super) fn ranked<K, T: Tally>(
         }
         table.foot.push(row);
     }
-    Part::Table(table)
+    table
 }
 
 /// An address with a port, as `[2001:db8::1]:443`.

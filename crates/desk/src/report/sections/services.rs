@@ -4,7 +4,7 @@ use netsniff_analysis::record::Unit;
 
 use super::{About, Extent, Gather, ranked};
 use crate::logs::Row;
-use crate::report::page::Section;
+use crate::report::page::{Part, Section};
 use crate::report::sum::Sum;
 use crate::report::table::{Cell, Column, Table};
 use crate::report::top::{Tally, Top};
@@ -113,7 +113,7 @@ impl Gather for Services {
             id: "services",
             title: "Services".to_owned(),
             lead: Vec::new(),
-            parts: vec![part],
+            parts: vec![Part::Table(part.with_bars(2).with_bars(3))],
         })
     }
 }

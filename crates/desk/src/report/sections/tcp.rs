@@ -4,7 +4,7 @@ use netsniff_analysis::record::Unit;
 
 use super::{About, Extent, Gather, endpoint, ranked};
 use crate::logs::Row;
-use crate::report::page::Section;
+use crate::report::page::{Part, Section};
 use crate::report::sum::{Sum, Times};
 use crate::report::table::{Cell, Column, Table};
 use crate::report::top::{Tally, Top};
@@ -173,7 +173,7 @@ impl Gather for Servers {
             id: "tcp",
             title: "How well TCP goes".to_owned(),
             lead: Vec::new(),
-            parts: vec![part],
+            parts: vec![Part::Table(part)],
         })
     }
 }

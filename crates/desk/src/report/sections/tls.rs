@@ -2,7 +2,7 @@
 
 use super::{About, Extent, Gather, endpoint, ranked};
 use crate::logs::Row;
-use crate::report::page::Section;
+use crate::report::page::{Part, Section};
 use crate::report::table::{Cell, Column, Table};
 use crate::report::top::{Tally, Top};
 
@@ -164,7 +164,7 @@ impl Gather for Tls {
             id: "tls",
             title: "TLS and certificates".to_owned(),
             lead: Vec::new(),
-            parts,
+            parts: parts.into_iter().map(Part::Table).collect(),
         })
     }
 }

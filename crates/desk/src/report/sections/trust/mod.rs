@@ -129,11 +129,7 @@ impl Trust {
     }
 
     fn tiles(&self, about: &About<'_>) -> Vec<Tile> {
-        let tile = |name: &str, cell: Cell| Tile {
-            name: name.to_owned(),
-            text: cell.text,
-            note: cell.title.unwrap_or_default(),
-        };
+        let tile = |name: &str, cell: Cell| Tile { name: name.to_owned(), cell };
         let mut tiles = vec![
             tile("connections", Cell::count(self.connections)),
             tile("bytes of IP in them", Cell::sum(&self.bytes, Unit::Bytes)),
