@@ -92,7 +92,7 @@ fn totals(names: [&str; 2], one: &[Tile], other: &[Tile]) -> Table {
 fn joined(names: [&str; 2], tables: [Option<&Table>; 2], keys: usize) -> Table {
     let Some(shape) = tables[0].or(tables[1]) else { return Table::default() };
     let mut first = shape.columns.get(..keys).unwrap_or_default().to_vec();
-    first.push(Column::text("what", "the column that differs"));
+    first.push(Column::text("value", "the column that differs"));
     let mut order: Vec<Vec<String>> = Vec::new();
     let mut found: BTreeMap<Vec<String>, [Option<&[Cell]>; 2]> = BTreeMap::new();
     for (side, table) in tables.iter().enumerate() {

@@ -93,14 +93,12 @@ impl Run {
         Self { name: material.name.clone(), sections, code }
     }
 
-    /// Where it comes from, and its span of time.
-    fn facts(&self) -> Vec<(String, String)> {
-        let mut facts = vec![("made of".to_owned(), self.name.clone())];
-        if let Some((first, last)) = self.sections.span {
-            facts.push(("from".to_owned(), format!("{} UTC", moment(first))));
-            facts.push(("to".to_owned(), format!("{} UTC", moment(last))));
-        }
-        facts
+    /// Its span of time.
+    fn times(&self) -> String {
+        self.sections.span.map_or_else(
+            || "no connection".to_owned(),
+            |(first, last)| format!("{} to {} UTC", moment(first), moment(last)),
+        )
     }
 }
 
@@ -111,7 +109,7 @@ fn single(args: &ReportArgs) -> anyhow::Result<(Page, u8)> {
     let title = args.title.clone().unwrap_or_else(|| format!("Traffic of {}", run.name));
     let page = Page {
         title,
-        facts: run.facts(),
+        facts: vec![("made of".to_owned(), run.name.clone()), ("from".to_owned(), run.times())],
         verdicts: vec![run.sections.verdict],
         sections: run.sections.sections,
         made_by: MADE_BY.to_owned(),
@@ -136,11 +134,16 @@ fn comparison(args: &ReportArgs) -> anyhow::Result<(Page, u8)> {
     let names = [one.name.as_str(), other.name.as_str()];
     let sections = compared(names, [&one.sections, &other.sections]);
     let title = args.title.clone().unwrap_or_else(|| format!("{} and {}", names[0], names[1]));
-    let facts = [one.facts(), other.facts()].concat();
+    let facts = [&one, &other].map(|run| (run.name.clone(), run.times()));
     let code = one.code.max(other.code);
     let verdicts = [one, other].map(|run| Verdict { of: Some(run.name), ..run.sections.verdict });
-    let page =
-        Page { title, facts, verdicts: verdicts.to_vec(), sections, made_by: MADE_BY.to_owned() };
+    let page = Page {
+        title,
+        facts: facts.to_vec(),
+        verdicts: verdicts.to_vec(),
+        sections,
+        made_by: MADE_BY.to_owned(),
+    };
     Ok((page, code))
 }
 

@@ -13,6 +13,7 @@ mod trust;
 
 use std::collections::BTreeSet;
 
+use self::trust::Judged;
 use super::material::Material;
 use super::page::{Section, Verdict};
 use super::reading::Reading;
@@ -102,9 +103,13 @@ impl Gathering {
 
     /// What the rows amounted to.
     pub(super) fn sections(self, about: &About<'_>) -> Sections {
-        let (span, verdict, trust) = self.trust.judged(about);
+        let Judged { span, verdict, trust, sources } = self.trust.judged(about);
         let others = self.others.into_iter().filter_map(|it| it.section(about));
-        Sections { verdict, span, sections: std::iter::once(trust).chain(others).collect() }
+        Sections {
+            verdict,
+            span,
+            sections: std::iter::once(trust).chain(others).chain([sources]).collect(),
+        }
     }
 }
 

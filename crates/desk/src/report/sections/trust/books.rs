@@ -192,7 +192,7 @@ pub(super) fn sources(summary: &Summary) -> Table {
     let said = bytes.title.map_or(bytes.text, |title| title);
     Table {
         id: "sources".to_owned(),
-        caption: "What was read".to_owned(),
+        caption: "Captures".to_owned(),
         columns: vec![
             Column::text("file or interface", ""),
             Column::number("packets", ""),

@@ -11,6 +11,8 @@ use crate::report::sections::About;
 /// How much speaks against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
+    /// Something to know, which speaks neither for nor against.
+    Note,
     Good,
     Unknown,
     Warn,
@@ -20,6 +22,7 @@ enum Level {
 impl Level {
     const fn look(self) -> &'static str {
         match self {
+            Self::Note => "note",
             Self::Good => "good",
             Self::Unknown => "unknown",
             Self::Warn => "warn",
@@ -48,6 +51,7 @@ pub(super) fn judge(trust: &Trust, about: &About<'_>) -> Verdict {
     let is_any_good = reasons.iter().any(|(level, _)| *level == Level::Good);
     let title = match worst {
         Level::Good => "Nothing shows a loss",
+        Level::Note => "Nobody can tell",
         Level::Unknown if is_any_good => "No loss is seen, but not everything can be told",
         Level::Unknown => "Nobody can tell",
         Level::Warn => "Some of it is incomplete",
@@ -136,7 +140,25 @@ fn of_summary(summary: &Summary, reasons: &mut Reasons) {
         let said = "A filter chose the packets: the logs tell of those alone.";
         reasons.push((Level::Warn, said.to_owned()));
     }
-    reasons.extend(summary.notes.iter().map(|note| (Level::Warn, format!("{note}."))));
+    parts(summary, reasons);
+    reasons.extend(summary.notes.iter().map(|note| (Level::Note, format!("{note}."))));
+}
+
+/// Packets that came in and of which no log tells, or not all, by the words of the summary.
+fn parts(summary: &Summary, reasons: &mut Reasons) {
+    const UNTOLD: [(&str, Level); 4] = [
+        ("of a link type not supported", Level::Warn),
+        ("with headers malformed or cut", Level::Unknown),
+        ("carrying what is not known", Level::Unknown),
+        ("left out for a wrong IP checksum", Level::Unknown),
+    ];
+    for part in &summary.books.parts {
+        let known = UNTOLD.iter().find(|(name, _)| *name == part.name);
+        if let (Some((name, level)), Some(packets)) = (known, part.packets.filter(|it| *it > 0)) {
+            let packets = things(packets, "packet was read", "packets were read");
+            reasons.push((*level, format!("{packets} {name}: their flows are not known.")));
+        }
+    }
 }
 
 /// What connections say of themselves.
@@ -150,15 +172,15 @@ fn qualities(trust: &Trust, reasons: &mut Reasons) {
         let said = "No connection would show a loss: none is a TCP connection that was seen from its begin on both sides.";
         reasons.push((Level::Unknown, said.to_owned()));
     } else if touched + suspect == 0 {
-        let all = things(clean, "connection", "connections");
-        let said = format!("All of the {all} that would show a loss are clean.");
+        let said =
+            format!("Connections that would show a loss: {}, all clean.", exact(clean.into()));
         reasons.push((Level::Good, said));
     } else {
         let said = format!(
-            "Of {} that would show a loss, {} touched by a loss of the capture and {} suspect: {} clean.",
-            things(would_show, "connection", "connections"),
-            things(touched, "is", "are"),
-            things(suspect, "is", "are"),
+            "Connections that would show a loss: {}; of these {} are touched by one of the capture and {} suspect, {} clean.",
+            exact(would_show.into()),
+            exact(touched.into()),
+            exact(suspect.into()),
             percent(clean, would_show)
         );
         reasons.push((Level::Warn, said));

@@ -39,6 +39,14 @@ pub(super) struct Trust {
     span: Option<(i64, i64)>,
 }
 
+/// What it amounts to.
+pub(super) struct Judged {
+    pub(super) span: Option<(i64, i64)>,
+    pub(super) verdict: Verdict,
+    pub(super) trust: Section,
+    pub(super) sources: Section,
+}
+
 /// Columns of `conn` whose words are counted. Each has few: what is none of them is counted together.
 const WORDS: [&str; 2] = ["quality", "depth"];
 /// Words of a column that are told apart.
@@ -89,8 +97,8 @@ impl Trust {
         self.words.get(column).and_then(|words| words.get(word)).copied().unwrap_or(0)
     }
 
-    /// The span of time, the verdict, and the section with all that it stands on.
-    pub(super) fn judged(self, about: &About<'_>) -> (Option<(i64, i64)>, Verdict, Section) {
+    /// The span of time, the verdict, the section with all that it stands on, and that with what was read.
+    pub(super) fn judged(self, about: &About<'_>) -> Judged {
         let mut verdict = judge(&self, about);
         verdict.tiles = self.tiles(about);
         let mut parts = vec![];
@@ -100,17 +108,22 @@ impl Trust {
             parts.push(Part::Table(self.missing()));
         }
         parts.extend(self.books.table().map(Part::Table));
-        if let Some(summary) = &about.material.summary {
-            parts.extend([books::summary(summary), books::sources(summary)].map(Part::Table));
-        }
-        parts.push(Part::Table(files(about)));
-        let section = Section {
+        let summary = about.material.summary.as_ref();
+        parts.extend(summary.map(books::summary).map(Part::Table));
+        let read = summary.map(books::sources).into_iter().chain([files(about)]);
+        let sources = Section {
+            id: "sources",
+            title: "What was read".to_owned(),
+            lead: Vec::new(),
+            parts: read.map(Part::Table).collect(),
+        };
+        let trust = Section {
             id: "trust",
             title: "What the verdict stands on".to_owned(),
             lead: Vec::new(),
             parts,
         };
-        (self.span, verdict, section)
+        Judged { span: self.span, verdict, trust, sources }
     }
 
     fn shares(&self, column: &'static str, title: &str) -> Shares {
@@ -223,7 +236,7 @@ fn files(about: &About<'_>) -> Table {
         ));
     }
     Table {
-        id: "files-read".to_owned(),
+        id: "logs".to_owned(),
         caption: "The logs that this page is made of".to_owned(),
         columns: vec![
             Column::text("file", ""),
