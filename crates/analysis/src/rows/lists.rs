@@ -5,19 +5,20 @@ use std::sync::LazyLock;
 
 use crate::correlator::MakeJoin;
 use crate::file;
-use crate::log::{Capture, Conn, Gaps, Intel, Notice, Rtt, Series, Tcp, Tunnel, Weird};
+use crate::log::{Capture, Conn, Gaps, Intel, Notice, Rtt, Series, SeriesConn, Tcp, Tunnel, Weird};
 use crate::protocol::PROTOCOLS;
 use crate::record::LogType;
 use crate::series;
 
 /// The logs that no protocol makes alone.
-const CORE_LOGS: [&LogType; 12] = [
+const CORE_LOGS: [&LogType; 13] = [
     Conn::LOG,
     Tcp::LOG,
     Rtt::LOG,
     Gaps::LOG,
     Capture::LOG,
     Series::LOG,
+    SeriesConn::LOG,
     Weird::LOG,
     Tunnel::LOG,
     Notice::LOG,

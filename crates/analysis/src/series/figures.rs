@@ -8,6 +8,7 @@ use hashbrown::hash_map::Entry;
 use netsniff_packet::Address;
 
 use super::Failure;
+use super::connections::BusiestConnections;
 use super::sketch::Sketch;
 
 /// Packets, with their bytes.
@@ -158,6 +159,7 @@ pub(super) struct FlowInterval {
     /// By what the content of flows showed; `None` for what is not known.
     pub(super) services: Bounded<Option<Box<str>>, FlowFigures>,
     pub(super) hosts: Bounded<Address, FlowFigures>,
+    pub(super) connections: BusiestConnections,
 }
 
 impl FlowInterval {
@@ -165,7 +167,8 @@ impl FlowInterval {
     pub(super) fn heap_bytes(&self) -> usize {
         let all = self.services.named.values().chain(self.hosts.named.values());
         let sketches = all.map(|figures| figures.rtt.heap_bytes()).sum::<usize>();
-        self.services.heap_bytes() + self.hosts.heap_bytes() + sketches
+        let names = self.services.heap_bytes() + self.hosts.heap_bytes();
+        names + sketches + self.connections.heap_bytes()
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use netsniff_packet::{Address, Timestamp};
 
 use super::clock::{IntervalEnd, Intervals};
+use super::connections::ConnectionFigures;
 use super::figures::{FlowFigures, FlowInterval, LostBytes};
 use super::packets::end_key;
 use super::sketch::Sketch;
@@ -42,6 +43,8 @@ pub(crate) struct FlowSeries {
     /// Room for hosts and services that have none yet, in all intervals together.
     hosts: usize,
     services: usize,
+    /// Connections of an interval that have rows.
+    connections: usize,
     limits: Limits,
 }
 
@@ -96,6 +99,8 @@ pub(crate) struct FlowNames {
     /// Its hosts, by [`Side`].
     pub(crate) hosts: [Address; 2],
     pub(crate) originator: Side,
+    /// The connection as rows tell it.
+    pub(crate) connection: Connection,
 }
 
 /// What a worker tells of its flows in some intervals.
@@ -106,6 +111,8 @@ pub(super) struct FlowShare {
     /// The last interval, and how many flows are open when it is told; `None` where it was told before.
     pub(super) open_flows: Option<(i64, u64)>,
     pub(super) figures: Vec<(i64, FlowInterval)>,
+    /// Connections of an interval that have rows.
+    pub(super) connections: usize,
 }
 
 /// What is told of a flow apart from its packets.
@@ -170,6 +177,7 @@ impl FlowSeries {
             named: BTreeMap::new(),
             hosts: limits.series_hosts,
             services: limits.series_services,
+            connections: options.connections,
             limits,
         }
     }
@@ -291,6 +299,11 @@ impl FlowSeries {
             sum.retransmitted += side.retransmitted;
             side.rtt.iter().for_each(|rtt| sum.rtt += rtt);
         }
+        if self.connections > 0 {
+            let (connection, service) = (names.connection, service_key(names));
+            let one = ConnectionFigures { connection, service, figures: all };
+            figures.connections.add(one, self.connections);
+        }
     }
 
     /// What else is known of a flow with these names, at a time that may be long over.
@@ -365,8 +378,8 @@ impl FlowSeries {
                 self.services += figures.services.named.len();
             }
         }
-        let Self { intervals, depth, .. } = *self;
-        let share = FlowShare { intervals, depth, open_flows, figures };
+        let Self { intervals, depth, connections, .. } = *self;
+        let share = FlowShare { intervals, depth, open_flows, figures, connections };
         observer.fact(&key, &Connection::NONE, Box::new(share));
     }
 

@@ -62,6 +62,10 @@ impl SeriesJoin {
             self.beyond += u64::from(sum.is_beyond());
             let verdict = self.verdict(&sum, intervals, at);
             let interval = NumberedInterval { intervals, number: at, is_late: at < self.told };
+            sum.connection_rows(interval, |row| {
+                out.row(key, row);
+                key.number += 1;
+            });
             sum.rows(interval, &self.ranking, verdict, |row| {
                 out.row(key, row);
                 key.number += 1;
@@ -135,7 +139,7 @@ impl Join for SeriesJoin {
             for (number, figures) in &share.figures {
                 let sum = self.waiting.entry((share.intervals, *number)).or_default();
                 sum.set_depth(share.depth);
-                sum.add_flows(figures);
+                sum.add_flows(figures, share.connections);
             }
         } else if let Some(end) = fact.downcast_ref::<SharesEnd>() {
             self.ranking = end.ranking.clone();

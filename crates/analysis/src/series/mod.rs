@@ -1,4 +1,4 @@
-//! What passes in each interval of time, by the packets' own stamps: the log `series`.
+//! What passes in each interval of time, by the packets' own stamps: the logs `series` and `series_conn`.
 //!
 //! Packets are counted where all of them pass in order. What flows show is counted with them. Both hand
 //! over their shares of the intervals that end, and a join adds these up.
@@ -8,11 +8,13 @@
 //! | `clock` | which interval a stamp lies in, and when one is over |
 //! | `packets` | packets and bytes of all, of interfaces and of hosts |
 //! | `flows` | what the flows of a worker show |
+//! | `connections` | the busiest connections |
 //! | `figures` | what is counted, and how it is added up |
 //! | `sketch` | quantiles of times |
 //! | `join`, `sum` | shares added up, and their rows |
 
 pub(crate) mod clock;
+mod connections;
 pub(crate) mod figures;
 pub(crate) mod flows;
 mod join;
@@ -53,6 +55,8 @@ pub struct SeriesOptions {
     pub interval: Duration,
     /// Hosts of an interval that have rows of their own: those with the most bytes.
     pub hosts: usize,
+    /// Connections of an interval that have rows of their own; 0 for no row of any.
+    pub connections: usize,
     /// Name of the interface that all packets come from; `None` where packets tell its number.
     pub interface: Option<Arc<str>>,
     /// Whether this is one ring of several. Their times go on apart, so that nobody knows how many flows were open in all of

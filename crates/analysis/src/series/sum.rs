@@ -9,6 +9,7 @@ use netsniff_packet::Address;
 
 use super::Failure;
 use super::clock::Intervals;
+use super::connections::BusiestConnections;
 use super::figures::{
     Bounded, FlowFigures, FlowInterval, HostTraffic, LostBytes, PacketFigures, Traffic,
 };
@@ -18,6 +19,7 @@ use crate::depth::Depth;
 use crate::limits::Limits;
 use crate::log::capture::CaptureVerdict;
 use crate::log::series::{Kind, Series};
+use crate::log::series_conn::SeriesConn;
 use crate::record::Interval;
 
 /// What all shares of an interval amount to so far.
@@ -32,6 +34,7 @@ pub(super) struct IntervalSum {
     other_interfaces: Option<Traffic>,
     services: Bounded<Option<Box<str>>, FlowFigures>,
     hosts: Bounded<Address, HostFigures>,
+    connections: BusiestConnections,
     /// How many told of packets: each names hosts up to its own bound.
     packet_shares: u32,
 }
@@ -124,8 +127,9 @@ impl IntervalSum {
         }
     }
 
-    /// Adds the share of a worker.
-    pub(super) fn add_flows(&mut self, share: &FlowInterval) {
+    /// Adds the share of a worker, with so many rows of `connections`.
+    pub(super) fn add_flows(&mut self, share: &FlowInterval, connections: usize) {
+        self.connections.add_all(&share.connections, connections);
         self.flows += &share.total;
         self.services.add(&share.services);
         for (&host, flows) in &share.hosts.named {
@@ -158,6 +162,18 @@ impl IntervalSum {
             let sum = dropped.get_or_insert_default();
             *sum = sum.saturating_add(more);
         }
+    }
+
+    /// Hands the rows of its connections to `take`.
+    pub(super) fn connection_rows(
+        &mut self,
+        interval: NumberedInterval,
+        take: impl FnMut(SeriesConn),
+    ) {
+        let NumberedInterval { intervals, number, is_late } = interval;
+        let length = Interval::from_nanos(intervals.length());
+        let row = SeriesConn::of(intervals.start(number), length, is_late);
+        core::mem::take(&mut self.connections).rows(&row, self.depth, take);
     }
 
     /// Hands the rows of the interval to `take`: the total, interfaces, services, hosts.

@@ -146,6 +146,7 @@ impl Flow {
             service: self.services().names(),
             hosts: [low.address, high.address],
             originator: self.originator,
+            connection: self.connection(self.uid()),
         }
     }
 }

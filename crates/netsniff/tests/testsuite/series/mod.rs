@@ -5,9 +5,11 @@
 //! | [`table`] | the rows of the log, added up by interval and name |
 //! | [`oracle`] | what TShark tells of each packet |
 //! | [`bounds`] | stamps that jump, hosts without a row of their own |
+//! | [`connections`] | the busiest connections |
 //! | [`flows`] | what flows show, as the logs of flows have it |
 
 mod bounds;
+mod connections;
 mod flows;
 mod oracle;
 mod table;
@@ -173,8 +175,11 @@ fn series_do_not_depend_on_the_number_of_workers() {
             let log = |workers: &str| {
                 let scratch = Scratch::new("series-workers");
                 let arguments = ["--series", length, "--series-hosts", "2", "--workers", workers];
+                let arguments = [&arguments[..], &["--series-conns", "2"]].concat();
                 analyze(path, scratch.path(), &arguments);
-                fs::read(scratch.path().join("series.log")).unwrap_or_default()
+                ["series.log", "series_conn.log"]
+                    .map(|name| fs::read(scratch.path().join(name)).unwrap_or_default())
+                    .concat()
             };
             let one = log("1");
             for workers in ["2", "3"] {

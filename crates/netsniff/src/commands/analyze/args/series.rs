@@ -19,6 +19,10 @@ pub(super) struct SeriesArgs {
     /// told
     #[arg(long, value_name = "N", requires = "series", value_parser = at_least_one)]
     series_hosts: Option<usize>,
+    /// Write the log `series_conn`, too: what this many connections of an interval sent in it, those with the most bytes,
+    /// also while they are open
+    #[arg(long, value_name = "N", requires = "series", value_parser = at_least_one)]
+    series_conns: Option<usize>,
 }
 
 impl SeriesArgs {
@@ -28,6 +32,7 @@ impl SeriesArgs {
         self.series.map(|interval| SeriesOptions {
             interval,
             hosts,
+            connections: self.series_conns.unwrap_or(0),
             interface: None,
             is_of_ring: false,
         })
