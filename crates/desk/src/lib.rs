@@ -2,3 +2,4 @@
 
 pub mod logs;
 pub mod report;
+pub mod top;

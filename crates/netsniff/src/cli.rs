@@ -10,6 +10,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use netsniff_console::printable::printable_lines;
 use netsniff_console::{DONE, FAILED, USAGE, UsageError, say};
 use netsniff_desk::report::{self, ReportArgs};
+use netsniff_desk::top::{self, TopArgs};
 use netsniff_lab::commands::Program;
 
 use crate::commands::help::{completions, man, schema};
@@ -58,6 +59,7 @@ enum Command {
     Replay(Box<replay::ReplayArgs>),
     Report(ReportArgs),
     Sort(sort::SortArgs),
+    Top(Box<TopArgs>),
     Protocols(protocols::ProtocolsArgs),
     Schema(schema::SchemaArgs),
     Selftest(selftest::SelftestArgs),
@@ -139,6 +141,7 @@ fn run(cli: Cli) -> (ExitCode, bool) {
         Command::Replay(args) => replay::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Sort(args) => sort::run(&args),
+        Command::Top(args) => top::run(&args),
         Command::Protocols(args) => written(protocols::run(&args, &mut stdout().lock())),
         Command::Schema(args) => written(schema::run(&args, &mut stdout().lock())),
         Command::Selftest(args) => selftest::run(&args),

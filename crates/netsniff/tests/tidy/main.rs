@@ -17,7 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("traffic", &["packet"]),
     ("capture", &["packet"]),
     ("lab", &["packet", "pcapfile", "analysis", "traffic", "capture", "console", "doctor"]),
-    ("desk", &["analysis", "console", "output"]),
+    ("desk", &["packet", "pcapfile", "analysis", "console", "output"]),
     ("console", &["packet"]),
     ("doctor", &["packet", "capture", "console"]),
     ("output", &["packet", "pcapfile", "analysis", "console"]),

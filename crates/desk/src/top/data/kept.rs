@@ -1,0 +1,114 @@
+//! Rows of logs that name a connection, as they came, up to a bound of memory.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use super::row::LogRow;
+
+/// Bytes of rows that are kept.
+const MOST: usize = 64 << 20;
+/// What a row takes besides its text.
+const BESIDE: usize = 160;
+
+/// The last rows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KeptRows {
+    rows: VecDeque<(Arc<str>, Vec<Box<str>>)>,
+    /// The number of the first row that is kept.
+    first: u64,
+    by_uid: HashMap<Box<str>, VecDeque<u64>>,
+    bytes: usize,
+}
+
+impl KeptRows {
+    /// Keeps a row.
+    pub(crate) fn take(&mut self, line: &str) {
+        let uids = uids(line);
+        if uids.is_empty() {
+            return;
+        }
+        let number = self.first + self.rows.len() as u64;
+        for uid in &uids {
+            self.by_uid.entry(uid.clone()).or_default().push_back(number);
+        }
+        self.bytes += line.len() + BESIDE * (1 + uids.len());
+        self.rows.push_back((line.into(), uids));
+        while self.bytes > MOST {
+            self.give_up();
+        }
+    }
+
+    fn give_up(&mut self) {
+        let Some((line, uids)) = self.rows.pop_front() else { return };
+        self.first += 1;
+        self.bytes -= line.len() + BESIDE * (1 + uids.len());
+        for uid in uids {
+            if let Some(numbers) = self.by_uid.get_mut(&uid) {
+                numbers.pop_front();
+                if numbers.is_empty() {
+                    self.by_uid.remove(&uid);
+                }
+            }
+        }
+    }
+
+    /// The rows that name a connection, in the order in which they came.
+    pub(crate) fn of(&self, uid: &str) -> Vec<LogRow> {
+        let numbers = self.by_uid.get(uid).into_iter().flatten();
+        let rows = numbers.filter_map(|number| {
+            let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
+            LogRow::read(&self.rows.get(at)?.0)
+        });
+        rows.collect()
+    }
+
+    /// How many rows were given up.
+    pub(crate) const fn given_up(&self) -> u64 {
+        self.first
+    }
+}
+
+/// The connections that a row names, each once. Quotes inside of text have a backslash before them, so that no text can
+/// look like a column.
+fn uids(line: &str) -> Vec<Box<str>> {
+    let one = line.split("\"uid\":\"").nth(1).and_then(|rest| rest.split('"').next());
+    let list = line.split("\"uids\":[").nth(1).and_then(|rest| rest.split(']').next());
+    let list = list.into_iter().flat_map(|list| list.split(',')).map(|uid| uid.trim_matches('"'));
+    let mut found: Vec<Box<str>> = Vec::new();
+    for uid in one.into_iter().chain(list).filter(|uid| !uid.is_empty()) {
+        if !found.iter().any(|known| **known == *uid) {
+            found.push(uid.into());
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_found_by_each_connection_that_they_name() {
+        let mut rows = KeptRows::default();
+        rows.take(r#"{"_path":"dns","uid":"C1","query":"\"uid\":\"C9\""}"#);
+        rows.take(r#"{"_path":"dhcp","uids":["C1","C2"]}"#);
+        rows.take(r#"{"_path":"weird","name":"none"}"#);
+        let logs = |uid: &str| rows.of(uid).iter().map(|row| row.log().path).collect::<Vec<_>>();
+        assert_eq!(logs("C1"), ["dns", "dhcp"]);
+        assert_eq!(logs("C2"), ["dhcp"]);
+        assert!(logs("C9").is_empty(), "text is no column");
+    }
+
+    #[test]
+    fn memory_is_bounded_and_the_last_rows_are_kept() {
+        let mut rows = KeptRows::default();
+        let long = "x".repeat(1 << 20);
+        for at in 0..200 {
+            rows.take(&format!("{{\"_path\":\"dns\",\"uid\":\"C{at}\",\"query\":\"{long}\"}}"));
+        }
+        assert!(rows.bytes <= MOST && rows.rows.len() > 50 && rows.given_up() > 100);
+        assert_eq!(rows.by_uid.len(), rows.rows.len());
+        assert!(rows.of("C0").is_empty());
+        assert_eq!(rows.of("C199").len(), 1);
+    }
+}

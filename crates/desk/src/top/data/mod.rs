@@ -1,0 +1,115 @@
+//! What is known of the traffic: rows of logs as they come, in bounded memory.
+//!
+//! | module | concern |
+//! |---|---|
+//! | `row` | a row that was read back |
+//! | `figures` | what is counted, and how it is added up |
+//! | `subjects` | hosts, services and connections by name, with what is in no row of its own |
+//! | `totals` | all packets, interval by interval |
+//! | `connections` | those that go on, and those that have ended |
+//! | `kept` | rows that name a connection |
+//! | `books` | where a live capture lost packets |
+
+pub(super) mod books;
+pub(super) mod connections;
+pub(super) mod figures;
+pub(super) mod kept;
+pub(super) mod row;
+pub(super) mod subjects;
+pub(super) mod totals;
+
+use self::books::Books;
+use self::connections::Connections;
+use self::figures::Figures;
+use self::kept::KeptRows;
+use self::row::{LogRow, log_of};
+use self::subjects::Subjects;
+use self::totals::Totals;
+
+/// Everything that rows have told.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Data {
+    pub(super) totals: Totals,
+    pub(super) hosts: Subjects,
+    pub(super) services: Subjects,
+    pub(super) connections: Connections,
+    pub(super) kept: KeptRows,
+    pub(super) books: Books,
+    /// Length of an interval in nanoseconds.
+    pub(super) interval: Option<i64>,
+    /// Rows of all logs that came.
+    pub(super) rows: u64,
+}
+
+/// What a service is called that nothing is known of.
+pub(super) const UNKNOWN_SERVICE: &str = "-";
+
+impl Data {
+    /// Takes a row as a line of JSON. What is none is passed over.
+    pub(super) fn take(&mut self, line: &str) {
+        let Some(log) = log_of(line) else { return };
+        self.rows += 1;
+        match log.path {
+            "series" => LogRow::read(line).iter().for_each(|row| self.take_series(row)),
+            "series_conn" => LogRow::read(line).iter().for_each(|row| self.take_connection(row)),
+            "capture" => LogRow::read(line).into_iter().for_each(|row| self.books.take(row)),
+            "conn" => {
+                LogRow::read(line).into_iter().for_each(|row| self.connections.take_end(row));
+                self.kept.take(line);
+            }
+            _ => self.kept.take(line),
+        }
+    }
+
+    /// The number of the interval of a row.
+    fn number(&mut self, row: &LogRow) -> Option<i64> {
+        let (time, length) = (row.nanos("ts")?, row.nanos("interval")?);
+        self.interval = Some(length);
+        // A double is off by less than a microsecond, and an interval takes a millisecond at least.
+        (length > 0).then(|| time.saturating_add(length / 2).div_euclid(length))
+    }
+
+    fn take_connection(&mut self, row: &LogRow) {
+        if let Some(number) = self.number(row) {
+            self.connections.take_interval(number, row);
+        }
+    }
+
+    fn take_series(&mut self, row: &LogRow) {
+        let Some(number) = self.number(row) else { return };
+        let of_flows = (["orig_pkts", "orig_ip_bytes"], ["resp_pkts", "resp_ip_bytes"]);
+        let of_hosts = (["sent_packets", "sent_bytes"], ["received_packets", "received_bytes"]);
+        let is_other = row.is("other");
+        match row.text("kind") {
+            Some("total") => {
+                self.hosts.end_batch();
+                self.services.end_batch();
+                self.connections.end_batch();
+                self.totals.take(number, row);
+            }
+            Some("service") => {
+                let name = row.text("service").unwrap_or(UNKNOWN_SERVICE);
+                let figures = Figures::of(row, of_flows.0, of_flows.1);
+                self.services.take(number, (!is_other).then_some(name), row, &figures);
+            }
+            Some("host") => {
+                let figures = Figures::of(row, of_hosts.0, of_hosts.1);
+                self.hosts.take(number, row.text("host").filter(|_| !is_other), row, &figures);
+            }
+            _ => {}
+        }
+    }
+
+    /// The number of the last interval.
+    pub(super) fn last(&self) -> i64 {
+        self.totals.last().unwrap_or(0)
+    }
+
+    /// When the last interval ends, in nanoseconds since 1970.
+    pub(super) fn now(&self) -> Option<i64> {
+        self.totals
+            .last()
+            .zip(self.interval)
+            .map(|(last, length)| (last + 1).saturating_mul(length))
+    }
+}

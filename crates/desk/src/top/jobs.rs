@@ -1,0 +1,143 @@
+//! What the view lets this program do beside it: extract packets, show them, record.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::model::Event;
+use super::packets;
+use super::source::child::listen;
+
+/// What jobs are about.
+#[derive(Clone, Debug)]
+pub(super) struct Jobs {
+    /// This program.
+    pub(super) program: PathBuf,
+    /// The captures that are read.
+    pub(super) files: Vec<PathBuf>,
+    /// The arguments of a recording of what is captured, but for where to write.
+    pub(super) recording: Vec<OsString>,
+    pub(super) events: SyncSender<Event>,
+}
+
+/// A recording, which is ended properly with this value.
+#[derive(Debug)]
+pub(super) struct Recording(Arc<Mutex<Child>>);
+
+impl Jobs {
+    fn extract(&self, uid: &str, output: &Path) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(["extract", "-q", "--uid", uid, "-w"]).arg(output).arg("--");
+        command.args(&self.files).stdin(Stdio::null()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Writes the packets of a connection to a file.
+    pub(super) fn extract_to(&self, uid: &str, file: &str) {
+        let path = PathBuf::from(file);
+        if path.exists() {
+            return self.say(format!("{file} exists: name another file"));
+        }
+        let mut command = self.extract(uid, &path);
+        let (events, file) = (self.events.clone(), file.to_owned());
+        thread::spawn(move || {
+            let said = match command.stdout(Stdio::null()).output() {
+                Ok(done) if done.status.success() => format!("extracted to {file}"),
+                Ok(done) => last_line(&done.stderr),
+                Err(error) => format!("cannot extract: {error}"),
+            };
+            // Where nobody listens any more, nobody is to be told.
+            let _ = events.send(Event::Said(said));
+        });
+    }
+
+    /// Reads the packets of a connection.
+    pub(super) fn show_packets(&self, uid: &str) {
+        let mut command = self.extract(uid, Path::new("-"));
+        let (events, title) = (self.events.clone(), format!("packets of {uid}"));
+        thread::spawn(move || {
+            let event = match shown(&mut command) {
+                Ok(lines) => Event::Text(title, lines),
+                Err(wrong) => Event::Said(wrong),
+            };
+            let _ = events.send(event);
+        });
+    }
+
+    /// Begins to record.
+    pub(super) fn record(&self, file: &str) -> Option<Recording> {
+        if Path::new(file).exists() {
+            self.end_recording(format!("{file} exists: name another file"));
+            return None;
+        }
+        let mut command = Command::new(&self.program);
+        command.args(&self.recording).arg("-w").arg(file);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(error) => {
+                self.end_recording(format!("cannot record: {error}"));
+                return None;
+            }
+        };
+        let said = child.stderr.take().map(listen);
+        let child = Arc::new(Mutex::new(child));
+        let (waits, events, file) = (Arc::clone(&child), self.events.clone(), file.to_owned());
+        thread::spawn(move || {
+            // It closes its output when it ends.
+            let said = said.and_then(|said| said.join().ok()).unwrap_or_default();
+            let status = waits.lock().unwrap_or_else(PoisonError::into_inner).wait();
+            let is_good = status.is_ok_and(|status| status.success());
+            let said = if is_good { format!("recorded to {file}") } else { said.join("; ") };
+            let _ = events.send(Event::RecordingEnded(said));
+        });
+        Some(Recording(child))
+    }
+
+    fn say(&self, text: String) {
+        let events = self.events.clone();
+        // The queue may be full, and the one who asks is the one who empties it.
+        thread::spawn(move || events.send(Event::Said(text)));
+    }
+
+    fn end_recording(&self, text: String) {
+        let events = self.events.clone();
+        thread::spawn(move || events.send(Event::RecordingEnded(text)));
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        let child = self.0.try_lock();
+        // Where it is waited for, it has ended.
+        let Ok(child) = child else { return };
+        if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::INT);
+        }
+    }
+}
+
+fn shown(command: &mut Command) -> Result<Vec<String>, String> {
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(|error| error.to_string())?;
+    let said = child.stderr.take().map(listen);
+    let lines = child.stdout.take().map_or_else(|| Ok(Vec::new()), packets::lines);
+    // Its output is closed now, so that it ends whatever is left.
+    let status = child.wait().map_err(|error| error.to_string())?;
+    let said = said.and_then(|said| said.join().ok()).unwrap_or_default();
+    match lines {
+        Ok(lines) if !lines.is_empty() => Ok(lines),
+        Ok(_) if said.is_empty() => Err(format!("no packet was found ({status})")),
+        Err(wrong) if said.is_empty() => Err(wrong),
+        _ => Err(said.join("; ")),
+    }
+}
+
+fn last_line(said: &[u8]) -> String {
+    let said = String::from_utf8_lossy(said);
+    said.lines().last().unwrap_or("the packets could not be extracted").to_owned()
+}

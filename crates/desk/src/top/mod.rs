@@ -1,0 +1,88 @@
+//! `netsniff top`: the live view in the terminal. It reads rows of logs, and sees no packet of what it watches.
+//!
+//! | module | concern |
+//! |---|---|
+//! | `args` | the arguments |
+//! | `source` | where rows come from |
+//! | `data` | what rows have told, in bounded memory |
+//! | `tables` | what is listed, in order and by a condition |
+//! | `model`, `keys` | what is shown, and what keys make of it |
+//! | `screen` | drawing |
+//! | `terminal` | keys in, screens out |
+//! | `jobs`, `packets` | what is done beside it: extract, record, packets as text |
+
+mod args;
+mod data;
+mod jobs;
+mod keys;
+mod model;
+mod packets;
+mod screen;
+mod source;
+mod tables;
+mod terminal;
+
+use std::io::{IsTerminal as _, stdout};
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use anyhow::Context as _;
+use netsniff_console::{DONE, FAILED, UsageError, print, say};
+
+use self::args::Input;
+pub use self::args::TopArgs;
+use self::jobs::Jobs;
+use self::model::{Event, Model};
+use self::source::child::Analysis;
+use self::source::folder;
+
+/// Events that may wait. Where the terminal is slow, whoever reads rows waits, and the analysis behind its pipe.
+const QUEUE: usize = 64;
+
+/// Runs the command and returns its exit code.
+///
+/// # Errors
+///
+/// [`UsageError`], and what keeps it from showing anything.
+pub fn run(args: &TopArgs) -> anyhow::Result<u8> {
+    let input = args.input()?;
+    let mut model = args.model(&input)?;
+    if !args.once && !stdout().is_terminal() {
+        let said = "standard output is no terminal: --once prints one screen as text";
+        return Err(UsageError(said.to_owned()).into());
+    }
+    let (sender, events) = sync_channel(QUEUE);
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let _analysis = match &input {
+        Input::Folder(directory) => {
+            folder::start(directory, !args.once, sender.clone())?;
+            None
+        }
+        Input::Analysis => {
+            let reads_stdin = args.inputs.iter().any(|path| path.as_os_str() == "-");
+            let words = args.analysis();
+            Some(Analysis::start(&program, &words, reads_stdin, sender.clone())?)
+        }
+    };
+    if args.once {
+        drop(sender);
+        return once(args, &mut model, &events);
+    }
+    let (files, recording) = (args.inputs.clone(), args.recording());
+    let jobs = Jobs { program, files, recording, events: sender };
+    terminal::show(&mut model, &events, &jobs)?;
+    Ok(DONE)
+}
+
+/// Prints one screen, once all is read.
+fn once(args: &TopArgs, model: &mut Model, events: &Receiver<Event>) -> anyhow::Result<u8> {
+    for event in events {
+        model.update(event);
+    }
+    if model.data().rows == 0 {
+        say(model.ended.as_deref().unwrap_or("nothing was read"));
+        return Ok(FAILED);
+    }
+    let (columns, rows) = args.size;
+    print(stdout().lock(), &screen::as_text(model, columns, rows))?;
+    Ok(DONE)
+}

@@ -1,0 +1,263 @@
+//! The state of the view, and what keys and rows make of it. Nothing here reads, draws or waits.
+
+use super::data::Data;
+use super::data::subjects::Span;
+use super::tables::columns::first_sort;
+use super::tables::filter::Filter;
+use super::tables::{Sort, Subject, Table};
+
+/// Where the rows come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// Captures, which `netsniff extract` can read again.
+    Files,
+    /// Interfaces.
+    Interfaces,
+    /// Logs of another run.
+    Logs,
+}
+
+/// Everything that a screen shows.
+#[derive(Debug)]
+pub(super) struct Model {
+    pub(super) title: String,
+    pub(super) origin: Origin,
+    live: Data,
+    /// What was known when the view was frozen.
+    frozen: Option<Box<Data>>,
+    pub(super) span: Span,
+    /// The views, the shown one last.
+    places: Vec<Place>,
+    pub(super) has_help: bool,
+    pub(super) prompt: Option<Prompt>,
+    /// What is to be said, until the next key.
+    pub(super) message: Option<String>,
+    /// How the rows ended, once they have.
+    pub(super) ended: Option<String>,
+    /// The file that packets are recorded to now.
+    pub(super) recording: Option<String>,
+    /// Lines of a page, on the last draw.
+    pub(super) page: usize,
+}
+
+/// A view.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) view: View,
+    pub(super) sort: Sort,
+    pub(super) filter: Option<Filter>,
+    /// The name of the chosen row.
+    pub(super) selected: Option<Box<str>>,
+    /// The first line that is shown of a text.
+    pub(super) scroll: usize,
+}
+
+/// What a view shows.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum View {
+    /// A table.
+    Table(Subject),
+    /// Where packets and bytes were lost.
+    Losses,
+    /// Lines of text under a title.
+    Text(String, Vec<String>),
+}
+
+/// The main views, in the order of their numbers.
+pub(super) const VIEWS: [(&str, View); 4] = [
+    ("Hosts", View::Table(Subject::Hosts)),
+    ("Services", View::Table(Subject::Services)),
+    ("Connections", View::Table(Subject::Connections)),
+    ("Losses", View::Losses),
+];
+
+/// A line that is being typed.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Prompt {
+    pub(super) asks: Asks,
+    pub(super) text: String,
+    /// What is wrong with it.
+    pub(super) wrong: Option<String>,
+}
+
+/// What a typed line is.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Asks {
+    /// A condition on rows.
+    Condition,
+    /// The file for the packets of a connection.
+    Extract(Box<str>),
+    /// The file for all packets from now on.
+    Record,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// Rows came.
+    Rows(Vec<String>),
+    /// No more rows come; why.
+    Ended(String),
+    /// Something is to be said.
+    Said(String),
+    /// Lines of text that were asked for came.
+    Text(String, Vec<String>),
+    /// A recording ended; what it said.
+    RecordingEnded(String),
+    /// A key was pressed.
+    Key(Key),
+    /// The size of the terminal changed, or all is to be drawn again.
+    Redraw,
+    /// The view is to end.
+    Quit,
+}
+
+/// A key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    Char(char),
+    Enter,
+    Escape,
+    Backspace,
+    Up,
+    Down,
+    Left,
+    Right,
+    PageUp,
+    PageDown,
+    Home,
+    End,
+    Tab,
+    BackTab,
+}
+
+/// What is to be done outside of the view.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Command {
+    Quit,
+    /// Write the packets of a connection to a file.
+    Extract {
+        uid: Box<str>,
+        file: String,
+    },
+    /// Show the packets of a connection.
+    Packets {
+        uid: Box<str>,
+    },
+    Record {
+        file: String,
+    },
+    StopRecording,
+}
+
+impl Place {
+    /// A view as it is at first.
+    pub(super) fn of(view: View) -> Self {
+        let column = match &view {
+            View::Table(subject) => first_sort(subject),
+            _ => 0,
+        };
+        let is_ascending = matches!(&view, View::Table(Subject::Rows(_)));
+        let sort = Sort { column, is_ascending };
+        Self { view, sort, filter: None, selected: None, scroll: 0 }
+    }
+}
+
+impl Model {
+    /// Nothing known yet.
+    pub(super) fn new(title: String, origin: Origin) -> Self {
+        let span = if origin == Origin::Interfaces { Span::Last(10) } else { Span::Whole };
+        Self {
+            title,
+            origin,
+            live: Data::default(),
+            frozen: None,
+            span,
+            places: vec![Place::of(View::Table(Subject::Hosts))],
+            has_help: false,
+            prompt: None,
+            message: None,
+            ended: None,
+            recording: None,
+            page: 10,
+        }
+    }
+
+    /// What is shown: all that is known, or what was when the view was frozen.
+    pub(super) fn data(&self) -> &Data {
+        self.frozen.as_deref().unwrap_or(&self.live)
+    }
+
+    pub(super) const fn is_frozen(&self) -> bool {
+        self.frozen.is_some()
+    }
+
+    /// The view that is shown.
+    pub(super) fn place(&self) -> &Place {
+        // There always is one: the last one is never taken.
+        &self.places[self.places.len() - 1]
+    }
+
+    pub(super) fn place_mut(&mut self) -> &mut Place {
+        let last = self.places.len() - 1;
+        &mut self.places[last]
+    }
+
+    /// The table that is shown, where one is.
+    pub(super) fn table(&self) -> Option<Table> {
+        let place = self.place();
+        let View::Table(subject) = &place.view else { return None };
+        Some(Table::of(self.data(), subject, self.span, place.sort, place.filter.as_ref()))
+    }
+
+    /// Shows another view, from which one can go back.
+    pub(super) fn enter(&mut self, place: Place) {
+        self.places.push(place);
+    }
+
+    /// Goes back to the view before.
+    pub(super) fn leave(&mut self) {
+        if self.places.len() > 1 {
+            self.places.pop();
+        }
+    }
+
+    /// Shows one of the main views, with nothing behind it.
+    pub(super) fn show(&mut self, view: View) {
+        if self.places.len() > 1 || self.place().view != view {
+            self.places = vec![Place::of(view)];
+        }
+    }
+
+    /// Keeps what is shown as it is now, or goes on.
+    pub(super) fn freeze(&mut self) {
+        self.frozen = match self.frozen {
+            Some(_) => None,
+            None => Some(Box::new(self.live.clone())),
+        };
+    }
+
+    /// What happened changes what is shown; returns what is to be done.
+    pub(super) fn update(&mut self, event: Event) -> Option<Command> {
+        match event {
+            Event::Rows(lines) => lines.iter().for_each(|line| self.live.take(line)),
+            Event::Ended(how) => self.ended = Some(how),
+            Event::Said(text) => self.message = Some(text),
+            Event::Text(title, lines) => {
+                self.message = None;
+                self.enter(Place::of(View::Text(title, lines)));
+            }
+            Event::RecordingEnded(text) => {
+                self.recording = None;
+                self.message = Some(text);
+            }
+            Event::Redraw => {}
+            Event::Quit => return Some(Command::Quit),
+            Event::Key(key) => {
+                self.message = None;
+                return super::keys::press(self, key);
+            }
+        }
+        None
+    }
+}

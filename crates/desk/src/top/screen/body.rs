@@ -1,0 +1,167 @@
+//! The body: a table, losses, or a text.
+
+use netsniff_console::number::{count, things};
+use netsniff_console::printable::printable;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span as Words};
+
+use super::{bold, coloured, faint};
+use crate::top::model::{Model, View};
+use crate::top::tables::columns::Column;
+use crate::top::tables::losses::{Look, lines};
+use crate::top::tables::{Subject, Table, TableRow};
+
+/// Draws the table of the model.
+pub(super) fn table(model: &Model, frame: &mut Frame<'_>, area: Rect) {
+    let (Some(table), View::Table(subject)) = (model.table(), &model.place().view) else { return };
+    let widths = widths(table.columns, area.width);
+    let mut rows = area.rows();
+    let (Some(first), Some(second)) = (rows.next(), rows.next()) else { return };
+    frame.render_widget(Line::styled(caption(model, subject, &table), faint()), first);
+    frame.render_widget(titles(model, &table, &widths), second);
+    let shown = usize::from(area.height.saturating_sub(2));
+    let chosen = table.place(model.place().selected.as_deref());
+    let from = (chosen + 1).saturating_sub(shown.max(1));
+    for ((at, row), area) in table.rows.iter().enumerate().skip(from).zip(rows) {
+        let style = match at == chosen {
+            true => Style::new().add_modifier(Modifier::REVERSED),
+            false => Style::new(),
+        };
+        frame.render_widget(Line::styled(line(table.columns, &widths, row), style), area);
+    }
+}
+
+/// How many rows there are, under which condition, and what is missing.
+fn caption(model: &Model, subject: &Subject, table: &Table) -> String {
+    let data = model.data();
+    let number = count(table.rows.len() as u64);
+    let (what, is_beyond) = match subject {
+        Subject::Hosts => ("hosts", data.hosts.is_beyond()),
+        Subject::Services => ("services", data.services.is_beyond()),
+        Subject::Connections => ("connections", data.connections.given_up() > 0),
+        Subject::Rows(_) => ("rows", data.kept.given_up() > 0),
+    };
+    let mut text = format!("{number} {what}");
+    if let Subject::Rows(uid) = subject {
+        text = format!("{text} of {uid}");
+        if let Some(row) = data.connections.row(uid) {
+            let cell = |name: &str| row.shown().find(|(it, _)| *it == name).map(|(_, value)| value);
+            let ends = ["id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p"].map(cell);
+            let [orig, from, resp, to] = ends.map(Option::unwrap_or_default);
+            text = format!("{text}: {orig} port {from} to {resp} port {to}");
+        }
+    }
+    if let Some(filter) = &model.place().filter {
+        text = format!("{text} of {}, where {}", count(table.all as u64), filter.text);
+    }
+    if is_beyond {
+        text = match subject {
+            Subject::Rows(_) => {
+                format!("{text}; {} are kept no more", things(data.kept.given_up(), "earlier row"))
+            }
+            _ => format!("{text}; more than are kept"),
+        };
+    }
+    printable(&text).into_owned()
+}
+
+/// The widths of the columns that fit; the first one gets what is left.
+fn widths(columns: &[Column], width: u16) -> Vec<usize> {
+    let mut left = usize::from(width);
+    let mut widths = Vec::new();
+    for column in columns {
+        let wanted = usize::from(column.width) + usize::from(!widths.is_empty());
+        if wanted > left {
+            break;
+        }
+        left -= wanted;
+        widths.push(usize::from(column.width));
+    }
+    // What is left is shared by the text columns at the begin: the ends of a connection are two.
+    let texts = columns.iter().take_while(|column| !column.is_number && column.width >= 15).count();
+    let texts = texts.min(widths.len()).max(1);
+    for (at, width) in widths.iter_mut().take(texts).enumerate() {
+        *width += left / texts + usize::from(at < left % texts);
+    }
+    widths
+}
+
+fn titles(model: &Model, table: &Table, widths: &[usize]) -> Line<'static> {
+    let sort = model.place().sort;
+    let mut parts = Vec::new();
+    for (at, (column, width)) in table.columns.iter().zip(widths).enumerate() {
+        let style = if at == sort.column { bold().fg(Color::Cyan) } else { bold() };
+        let sign = match (at == sort.column, sort.is_ascending) {
+            (false, _) => "",
+            (true, true) => "▲",
+            (true, false) => "▼",
+        };
+        let title = format!("{sign}{}", column.title);
+        parts.push(Words::styled(padded(&title, *width, column.is_number), style));
+        parts.push(Words::raw(" "));
+    }
+    Line::from(parts)
+}
+
+fn line(columns: &[Column], widths: &[usize], row: &TableRow) -> String {
+    let cells = columns.iter().zip(widths).zip(&row.cells);
+    let cells =
+        cells.map(|((column, width), cell)| padded(&cell.shown(), *width, column.is_number));
+    cells.collect::<Vec<_>>().join(" ")
+}
+
+/// Text of a width: cut, or filled up.
+fn padded(text: &str, width: usize, is_number: bool) -> String {
+    let cells = ratatui::text::Span::raw(text).width();
+    if cells <= width {
+        let blank = " ".repeat(width - cells);
+        return if is_number { format!("{blank}{text}") } else { format!("{text}{blank}") };
+    }
+    let mut cut = String::new();
+    let mut used = 0;
+    for sign in text.chars() {
+        let sign = sign.to_string();
+        let cells = ratatui::text::Span::raw(&sign).width();
+        if used + cells + 1 > width {
+            break;
+        }
+        used += cells;
+        cut.push_str(&sign);
+    }
+    format!("{cut}…{}", " ".repeat(width.saturating_sub(used + 1)))
+}
+
+/// Draws where packets were lost.
+pub(super) fn losses(model: &Model, frame: &mut Frame<'_>, area: Rect) {
+    let lines = lines(model.data());
+    for ((look, text), area) in lines.into_iter().skip(model.place().scroll).zip(area.rows()) {
+        let style = match look {
+            Look::Plain => Style::new(),
+            Look::Heading => bold(),
+            Look::Good => coloured(Color::Green),
+            Look::Warning => coloured(Color::Red),
+            Look::Faint => faint(),
+        };
+        frame.render_widget(Line::styled(printable(&text).into_owned(), style), area);
+    }
+}
+
+/// Draws a text under its title.
+pub(super) fn text(
+    model: &Model,
+    title: &str,
+    lines: &[String],
+    frame: &mut Frame<'_>,
+    area: Rect,
+) {
+    let scroll = model.place().scroll;
+    let title = format!("{title}  ({} of {} lines)", scroll.min(lines.len()) + 1, lines.len());
+    let mut rows = area.rows();
+    let Some(first) = rows.next() else { return };
+    frame.render_widget(Line::styled(printable(&title).into_owned(), bold()), first);
+    for (line, area) in lines.iter().skip(scroll).zip(rows) {
+        frame.render_widget(Line::raw(printable(line).into_owned()), area);
+    }
+}

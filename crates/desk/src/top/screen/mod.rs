@@ -1,0 +1,94 @@
+//! The screen: what the model has, drawn. Drawing changes nothing.
+//!
+//! | module | concern |
+//! |---|---|
+//! | `head` | what is read, its rates, their trend, and the names of the views |
+//! | `body` | tables and texts |
+//! | `help` | what the keys do |
+
+mod body;
+mod head;
+mod help;
+
+use netsniff_console::printable::printable;
+use ratatui::Frame;
+use ratatui::backend::TestBackend;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::Line;
+
+use super::model::{Asks, Model, View};
+
+/// Lines above and below the body.
+const HEAD: u16 = 4;
+const FOOT: u16 = 1;
+
+/// Rows of a table that a screen of this height shows.
+pub(super) const fn page(height: u16) -> usize {
+    height.saturating_sub(HEAD + FOOT + 2) as usize
+}
+
+/// Draws all of it.
+pub(super) fn draw(model: &Model, frame: &mut Frame<'_>) {
+    let parts = [Constraint::Length(HEAD), Constraint::Min(1), Constraint::Length(FOOT)];
+    let [top, middle, bottom] = Layout::vertical(parts).areas(frame.area());
+    head::draw(model, frame, top);
+    if model.has_help {
+        help::draw(frame, middle);
+    } else {
+        match &model.place().view {
+            View::Table(_) => body::table(model, frame, middle),
+            View::Losses => body::losses(model, frame, middle),
+            View::Text(title, lines) => body::text(model, title, lines, frame, middle),
+        }
+    }
+    foot(model, frame, bottom);
+}
+
+/// What is typed, what is to be said, or the keys.
+fn foot(model: &Model, frame: &mut Frame<'_>, area: Rect) {
+    let (text, style) = if let Some(prompt) = &model.prompt {
+        let asks = match prompt.asks {
+            Asks::Condition => "rows where",
+            Asks::Extract(_) => "packets to the file",
+            Asks::Record => "record to the file",
+        };
+        let wrong = prompt.wrong.as_ref().map(|wrong| format!("   {wrong}")).unwrap_or_default();
+        (format!("{asks}: {}_{wrong}", prompt.text), bold())
+    } else if let Some(message) = &model.message {
+        (message.clone(), bold())
+    } else {
+        let keys =
+            "? help  Enter in  Esc back  s sort  r reverse  / where  w span  space freeze  q quit";
+        (keys.to_owned(), faint())
+    };
+    // Lines of an error are one here.
+    let text = text.split('\n').map(str::trim).collect::<Vec<_>>().join(" ");
+    frame.render_widget(Line::styled(printable(&text).into_owned(), style), area);
+}
+
+const fn bold() -> Style {
+    Style::new().add_modifier(Modifier::BOLD)
+}
+
+const fn faint() -> Style {
+    Style::new().add_modifier(Modifier::DIM)
+}
+
+const fn coloured(colour: Color) -> Style {
+    Style::new().fg(colour)
+}
+
+/// The screen as lines of text, without blanks at their ends.
+pub(super) fn as_text(model: &Model, columns: u16, rows: u16) -> String {
+    let Ok(mut terminal) = ratatui::Terminal::new(TestBackend::new(columns, rows));
+    let Ok(_) = terminal.draw(|frame| draw(model, frame));
+    let buffer = terminal.backend().buffer();
+    let mut text = String::new();
+    for row in buffer.content().chunks(usize::from(columns.max(1))) {
+        let line: String = row.iter().map(ratatui::buffer::Cell::symbol).collect();
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,206 @@
+//! The columns of each table, and the rows of what is known.
+
+use super::cell::Cell;
+use super::filter::Filter;
+use super::{Subject, TableRow};
+use crate::top::data::connections::Seat;
+use crate::top::data::figures::Figures;
+use crate::top::data::row::LogRow;
+use crate::top::data::subjects::{Span, Subjects};
+use crate::top::data::{Data, UNKNOWN_SERVICE};
+
+/// Intervals of a trend.
+const TREND: usize = 10;
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Column {
+    pub(crate) title: &'static str,
+    pub(crate) width: u16,
+    pub(crate) is_number: bool,
+}
+
+const fn text(title: &'static str, width: u16) -> Column {
+    Column { title, width, is_number: false }
+}
+
+const fn number(title: &'static str, width: u16) -> Column {
+    Column { title, width, is_number: true }
+}
+
+/// The first column takes what room is left. Those behind the last one that fits are left out.
+const HOSTS: &[Column] = &[
+    text("HOST", 15),
+    number("SENT", 9),
+    number("RECEIVED", 9),
+    number("PACKETS", 8),
+    number("RTT", 7),
+    number("RETX", 6),
+    number("LOST NET", 8),
+    number("CAPTURE", 8),
+    number("UNKNOWN", 8),
+    number("NEW CONNS", 9),
+    number("FAILURES", 8),
+    text("TREND", TREND as u16),
+];
+
+const SERVICES: &[Column] = &[
+    text("SERVICE", 15),
+    number("ORIG", 9),
+    number("RESP", 9),
+    number("PACKETS", 8),
+    number("RTT", 7),
+    number("RETX", 6),
+    number("LOST NET", 8),
+    number("CAPTURE", 8),
+    number("UNKNOWN", 8),
+    number("NEW CONNS", 9),
+    number("FAILURES", 8),
+    text("TREND", TREND as u16),
+];
+
+const CONNECTIONS: &[Column] = &[
+    text("ORIGINATOR", 20),
+    text("RESPONDER", 20),
+    text("PROTO", 5),
+    text("SERVICE", 8),
+    text("STATE", 5),
+    number("BYTES", 8),
+    number("RTT", 7),
+    number("PACKETS", 8),
+    number("RETX", 6),
+    number("LOST NET", 8),
+    number("CAPTURE", 8),
+    text("QUALITY", 10),
+    number("DURATION", 8),
+    text("UID", 18),
+];
+
+const ROWS: &[Column] = &[text("WHAT", 20), text("TIME", 12), text("LOG", 8)];
+
+/// The columns of a table.
+pub(super) const fn of(subject: &Subject) -> &'static [Column] {
+    match subject {
+        Subject::Hosts => HOSTS,
+        Subject::Services => SERVICES,
+        Subject::Connections => CONNECTIONS,
+        Subject::Rows(_) => ROWS,
+    }
+}
+
+/// The place of the column that a table is in order by at first.
+pub(crate) fn first_sort(subject: &Subject) -> usize {
+    let title = match subject {
+        Subject::Hosts => "SENT",
+        Subject::Services => "RESP",
+        Subject::Connections => "BYTES",
+        Subject::Rows(_) => "TIME",
+    };
+    of(subject).iter().position(|column| column.title == title).unwrap_or(0)
+}
+
+/// The rows for which a condition holds, and how many there are without it.
+pub(super) fn rows(
+    data: &Data,
+    subject: &Subject,
+    span: Span,
+    filter: Option<&Filter>,
+) -> (Vec<TableRow>, usize) {
+    match subject {
+        Subject::Hosts => named(data, &data.hosts, subject, span, filter),
+        Subject::Services => named(data, &data.services, subject, span, filter),
+        Subject::Connections => {
+            let seats = data.connections.over(span, data.last());
+            let all = seats.len();
+            let wanted = |seat: &Seat| filter.is_none_or(|filter| filter.holds(&seat.row));
+            let rows = seats.into_iter().filter(wanted).filter_map(|seat| connection(&seat));
+            (rows.collect(), all)
+        }
+        Subject::Rows(uid) => {
+            let rows: Vec<_> =
+                data.kept.of(uid).iter().enumerate().map(|(at, row)| told(at, row)).collect();
+            let all = rows.len();
+            (rows, all)
+        }
+    }
+}
+
+fn named(
+    data: &Data,
+    subjects: &Subjects,
+    subject: &Subject,
+    span: Span,
+    filter: Option<&Filter>,
+) -> (Vec<TableRow>, usize) {
+    let found = subjects.over(span, data.last());
+    let all = found.len();
+    let wanted = found.into_iter().filter(|one| {
+        let name = Some(&*one.name).filter(|name| *name != UNKNOWN_SERVICE);
+        filter.is_none_or(|filter| filter.holds_for(subject, name, &one.figures, one.is_exact))
+    });
+    let rows = wanted.map(|one| {
+        let figures = &one.figures;
+        let cells = vec![
+            Cell::Text(one.name.to_string()),
+            Cell::bytes(figures.sent.bytes.0, one.is_exact),
+            Cell::bytes(figures.received.bytes.0, one.is_exact),
+            Cell::count(figures.packets(), one.is_exact),
+            Cell::duration(figures.rtt.median),
+            Cell::count(figures.retransmitted.0, true),
+            Cell::bytes(figures.network_lost.0, true),
+            Cell::bytes(figures.capture_lost.0, true),
+            Cell::bytes(figures.unknown_lost.0, true),
+            Cell::count(figures.new_flows.0, true),
+            Cell::count(figures.failures.0, true),
+            Cell::Trend(subjects.trend(&one.name, TREND, data.last())),
+        ];
+        TableRow { name: one.name, cells }
+    });
+    (rows.collect(), all)
+}
+
+fn connection(seat: &Seat) -> Option<TableRow> {
+    let Seat { row, has_ended, figures, is_exact } = seat;
+    let state = match (has_ended, row.text("conn_state")) {
+        (false, _) => Some("open"),
+        (true, state) => state,
+    };
+    let Figures { rtt, retransmitted, network_lost, capture_lost, .. } = figures;
+    let cells = vec![
+        Cell::text(end(row, "id.orig_h", "id.orig_p").as_deref()),
+        Cell::text(end(row, "id.resp_h", "id.resp_p").as_deref()),
+        Cell::text(row.text("proto")),
+        Cell::text(row.text("service")),
+        Cell::text(state),
+        Cell::bytes(figures.bytes(), *is_exact),
+        Cell::duration(rtt.median),
+        Cell::count(figures.packets(), *is_exact),
+        Cell::count(retransmitted.0, true),
+        Cell::bytes(network_lost.0, true),
+        Cell::bytes(capture_lost.0, true),
+        Cell::text(row.text("quality")),
+        Cell::duration(row.nanos("duration")),
+        Cell::text(row.text("uid")),
+    ];
+    Some(TableRow { name: row.text("uid")?.into(), cells })
+}
+
+/// One end of a connection.
+fn end(row: &LogRow, host: &str, port: &str) -> Option<String> {
+    let (host, port) = (row.text(host)?, row.count(port)?);
+    Some(if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") })
+}
+
+/// What a row of a log tells besides its connection.
+fn told(at: usize, row: &LogRow) -> TableRow {
+    const KNOWN: [&str; 7] =
+        ["ts", "uid", "uids", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p"];
+    let parts = row.shown().filter(|(name, _)| !KNOWN.contains(name));
+    let parts: Vec<_> = parts.map(|(name, value)| format!("{name}={value}")).collect();
+    let cells = vec![
+        Cell::Text(parts.join(" ")),
+        row.nanos("ts").map_or(Cell::Unknown, Cell::Time),
+        Cell::Text(row.log().path.to_owned()),
+    ];
+    TableRow { name: format!("{at:08}").into(), cells }
+}
