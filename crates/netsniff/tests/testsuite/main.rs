@@ -8,6 +8,7 @@ mod answers;
 mod checksums;
 mod cli;
 mod configuration;
+mod cookbook;
 mod depth;
 mod doctor;
 mod every_packet;
