@@ -14,29 +14,70 @@ use std::path::Path;
 ///
 /// Also where there is a symbolic link, wherever it leads.
 pub fn create(path: &Path) -> io::Result<File> {
+    create_with(path, 0o666)
+}
+
+/// As [`create`], of a file that its owner alone reads and writes.
+///
+/// # Errors
+///
+/// As [`create`].
+pub fn create_private(path: &Path) -> io::Result<File> {
+    create_with(path, PRIVATE)
+}
+
+fn create_with(path: &Path, mode: u32) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.write(true);
+    with_mode(options.write(true), mode);
     if path.symlink_metadata().is_err() {
         return options.create_new(true).open(path);
     }
     open(&mut options, path, false)
 }
 
-/// Creates the file that an argument names, or empties it; `is_private` for its owner alone.
+/// Creates the file that an argument names, or empties it.
 ///
 /// # Errors
 ///
 /// Also where there is a symbolic link that is none of the system.
-pub fn create_named(path: &Path, is_private: bool) -> io::Result<File> {
+pub fn create_named(path: &Path) -> io::Result<File> {
+    create_named_with(path, 0o666)
+}
+
+/// As [`create_named`], of a file that its owner alone reads and writes: what people say on a network is no business of
+/// others.
+///
+/// # Errors
+///
+/// As [`create_named`].
+pub fn create_named_private(path: &Path) -> io::Result<File> {
+    create_named_with(path, PRIVATE)
+}
+
+fn create_named_with(path: &Path, mode: u32) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
+    let options = with_mode(options.write(true).create(true).truncate(true), mode);
+    if is_of_system(path) { options.open(path) } else { open(options, path, false) }
+}
+
+/// Creates a file that was not there, for its owner alone, and opens it for reading as well.
+///
+/// # Errors
+///
+/// Also where there is something of that name.
+pub fn create_new_private(path: &Path) -> io::Result<File> {
+    with_mode(OpenOptions::new().read(true).write(true).create_new(true), PRIVATE).open(path)
+}
+
+/// The rights of a file that its owner alone reads and writes.
+const PRIVATE: u32 = 0o600;
+
+fn with_mode(options: &mut OpenOptions, mode: u32) -> &mut OpenOptions {
     #[cfg(unix)]
-    if is_private {
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    }
+    std::os::unix::fs::OpenOptionsExt::mode(options, mode);
     #[cfg(not(unix))]
-    let _ = is_private;
-    if is_of_system(path) { options.open(path) } else { open(&mut options, path, false) }
+    let _ = mode;
+    options
 }
 
 /// Creates a file that its owner alone writes, in the place of what has that name; a link goes, and is not followed.
@@ -54,21 +95,15 @@ pub fn replace(path: &Path) -> io::Result<File> {
 ///
 /// As [`replace`].
 pub fn replace_private(path: &Path) -> io::Result<File> {
-    replace_with(path, 0o600)
+    replace_with(path, PRIVATE)
 }
 
 fn replace_with(path: &Path, mode: u32) -> io::Result<File> {
-    #[cfg(not(unix))]
-    let _ = mode;
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
-    options.open(path)
+    with_mode(OpenOptions::new().write(true).create_new(true), mode).open(path)
 }
 
 /// Whether nobody but the system makes links where the file is: `/dev/stdout` is one into `/proc`, and leads to wherever
@@ -133,7 +168,7 @@ mod tests {
             symlink(target, at(name)).unwrap();
             for result in [
                 create(&at(name)),
-                create_named(&at(name), true),
+                create_named(&at(name)),
                 open(OpenOptions::new().append(true), &at(name), true),
             ] {
                 let error = result.unwrap_err().to_string();
@@ -148,7 +183,7 @@ mod tests {
         assert!(at("file").symlink_metadata().unwrap().is_file());
         create(&at("new")).unwrap();
         assert!(at("new").is_file());
-        create_named(&at("victim"), false).unwrap();
+        create_named(&at("victim")).unwrap();
         assert_eq!(fs::read(at("victim")).unwrap(), b"", "what is no link is emptied");
         fs::remove_dir_all(&directory).unwrap();
     }

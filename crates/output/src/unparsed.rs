@@ -84,7 +84,7 @@ impl UnparsedFile {
             None => {
                 let section =
                     Section { application: Some("netsniff".to_owned()), ..Section::default() };
-                let file = BufWriter::new(unlinked::create(&self.path)?);
+                let file = BufWriter::new(unlinked::create_private(&self.path)?);
                 self.writer.insert(PcapngWriter::new(file, &section)?)
             }
         };

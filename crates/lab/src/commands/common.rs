@@ -400,7 +400,7 @@ pub(super) fn signal() -> anyhow::Result<Arc<AtomicBool>> {
 /// Where it cannot be written, with its name.
 pub(super) fn write(directory: &Path, name: &str, content: &str) -> anyhow::Result<()> {
     let (path, new) = (directory.join(name), directory.join(format!(".{name}.new")));
-    let written = create_named(&new, false)
+    let written = create_named(&new)
         .and_then(|mut file| file.write_all(content.as_bytes()))
         .and_then(|()| fs::rename(&new, &path));
     written.with_context(|| format!("cannot write {}", path.display()))

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use netsniff_console::number::exact;
 use netsniff_console::paths::{is_same_file, is_stdin};
 use netsniff_console::progress::ProgressLine;
-use netsniff_console::unlinked::create_named;
+use netsniff_console::unlinked::create_named_private;
 use netsniff_console::{DAMAGED, DONE, FAILED, UsageError, print, say};
 use netsniff_packet::anonymize::frame::{Cut, PacketAnonymizer, PayloadMode};
 use netsniff_packet::decode::TunnelPorts;
@@ -107,7 +107,7 @@ pub fn run(args: &AnonymizeArgs) -> anyhow::Result<u8> {
     let output: Box<dyn Write> = if to_stdout {
         Box::new(stdout())
     } else {
-        let created = create_named(&args.output, false);
+        let created = create_named_private(&args.output);
         Box::new(created.with_context(|| format!("cannot create {}", args.output.display()))?)
     };
     let mut progress = ProgressLine::new(inputs.size(), args.quiet);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use netsniff_packet::{Batch, LinkType, Packet, Progress, Source as _, Timestamp, decode};
-use netsniff_pcapfile::{Counters, Interface, PcapngWriter, Reader, Section};
+use netsniff_pcapfile::{Counters, Interface, PcapWriter, PcapngWriter, Reader, Section};
 use netsniff_testing::has_program;
 use netsniff_testing::log::{self, Row};
 
@@ -397,4 +397,38 @@ fn damage_is_told() {
     let run = extract(&input, &output, &["-u", &row["uid"]]);
     assert_eq!(run.status.code(), Some(3), "{}", said(&run));
     assert_eq!(packets(&output).0.len(), packets_of(&row));
+}
+
+/// Whatever writes packets writes them for the owner alone, as `record` does.
+#[test]
+fn packets_are_for_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = Folder::new("extract-owner");
+    let input = fixture("office.pcapng");
+    let input = input.to_str().unwrap();
+    let (key, out) = (folder.path("key"), folder.path("out.pcapng"));
+    let (key, to) = (key.to_str().unwrap(), out.to_str().unwrap());
+    fs::write(key, (0..32).collect::<Vec<u8>>()).unwrap();
+    fs::set_permissions(key, fs::Permissions::from_mode(0o600)).unwrap();
+    let unknown = folder.path("unknown.pcap");
+    let mut writer = PcapWriter::new(File::create(&unknown).unwrap(), LinkType(147), 0).unwrap();
+    let (timestamp, data, link_type) = (Timestamp::EPOCH, &[1, 2, 3][..], LinkType(147));
+    writer.write_packet(&Packet { timestamp, data, wire_len: 3, link_type, interface: 0 }).unwrap();
+    writer.finish().unwrap();
+    for arguments in [
+        vec!["extract", input, "-w", to],
+        vec!["sort", input, to],
+        vec!["anonymize", input, to, "-k", key],
+        vec!["generate", "-q", "--rate", "1000", "-w", to, "--count", "3"],
+        vec!["analyze", "-q", "-o", folder.path("").to_str().unwrap(), unknown.to_str().unwrap()],
+    ] {
+        let run = netsniff(&arguments);
+        let written =
+            if arguments[0] == "analyze" { folder.path("unparsed.pcapng") } else { out.clone() };
+        assert!(written.is_file(), "{arguments:?}: {}", said(&run));
+        let mode = written.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{arguments:?}: {mode:o}");
+        fs::remove_file(written).unwrap();
+    }
 }

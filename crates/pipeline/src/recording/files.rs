@@ -249,7 +249,7 @@ impl Current {
 /// Creates a file, or empties it. What people say on a network is for its owner alone, as dumpcap
 /// has it.
 fn create(path: &Path) -> io::Result<File> {
-    unlinked::create_named(path, true)
+    unlinked::create_named_private(path)
 }
 
 /// Standard output without the buffer of [`io::Stdout`], in which bytes would wait that count as written.

@@ -8,7 +8,7 @@ use anyhow::{Context as _, ensure};
 use netsniff_console::number::{bytes, duration, things};
 use netsniff_console::paths::is_stdin;
 use netsniff_console::printable::json_line;
-use netsniff_console::unlinked::create_named;
+use netsniff_console::unlinked::create_named_private;
 use netsniff_packet::{LinkType, Packet, Timestamp};
 use netsniff_pcapfile::{Interface, Packer, PcapWriter, PcapngWriter, Section};
 use netsniff_traffic::plan::Plan;
@@ -37,7 +37,7 @@ enum Writer {
 impl Writer {
     fn new(path: &Path) -> io::Result<Self> {
         let output: Box<dyn Write> =
-            if is_stdin(path) { Box::new(stdout()) } else { Box::new(create_named(path, false)?) };
+            if is_stdin(path) { Box::new(stdout()) } else { Box::new(create_named_private(path)?) };
         let output = BufWriter::with_capacity(WRITE_SIZE, output);
         let output = Packer::new(output, packing_of_name(path))?;
         if CaptureFormat::of_name(path) == Some(CaptureFormat::Pcap) {

@@ -121,7 +121,7 @@ fn create(path: &Path) -> io::Result<Created> {
         return Ok((Box::new(stdout()), None));
     }
     if unlinked::is_of_system(path) {
-        return Ok((Box::new(unlinked::create_named(path, false)?), None));
+        return Ok((Box::new(unlinked::create_named_private(path)?), None));
     }
     unlinked::refuse(path)?;
     if path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
@@ -139,6 +139,6 @@ fn create(path: &Path) -> io::Result<Created> {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
     let unfinished = Unfinished::new(written);
-    let file = File::create_new(unfinished.path())?;
+    let file = unlinked::create_new_private(unfinished.path())?;
     Ok((Box::new(file), Some((unfinished, name))))
 }

@@ -5,10 +5,11 @@
 
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
+use netsniff_console::unlinked;
 use netsniff_packet::{LinkType, Packet, Timestamp};
 
 /// Bytes of the pieces in which packets are kept, unless one alone is longer.
@@ -240,7 +241,7 @@ struct Scratch {
 
 impl Scratch {
     fn create(name: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(name)?;
+        let file = unlinked::create_new_private(name)?;
         let name = std::fs::remove_file(name).err().map(|_| name.to_owned());
         Ok(Self { output: BufWriter::with_capacity(PIECE, file), end: 0, name })
     }
