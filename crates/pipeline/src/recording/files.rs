@@ -116,8 +116,12 @@ impl Files {
             }
             Some(name) => {
                 let path = name.of(self.number, time);
-                let file =
-                    create(&path).with_context(|| format!("cannot create {}", path.display()))?;
+                let file = unlinked::create_named_private(&path)
+                    .with_context(|| format!("cannot create {}", path.display()))?;
+                if self.has_indexes {
+                    // One of an earlier run is of another capture.
+                    let _ = fs::remove_file(index_name(&path));
+                }
                 let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
                 let again = if is_file { file.try_clone().ok() } else { None };
                 let output = match self.io {
@@ -218,17 +222,25 @@ impl Files {
 
     fn remove_oldest(&mut self) {
         let Some((path, _)) = self.ended.pop_front() else { return };
-        if self.has_indexes {
-            // There may be none yet, or none any more.
-            let _ = fs::remove_file(index_name(&path));
-        }
-        match fs::remove_file(&path) {
+        match remove(&path, self.has_indexes) {
             Ok(()) => self.books.remove_file(),
             // Somebody else was faster.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => say(&format!("cannot remove {}: {error}", path.display())),
         }
     }
+}
+
+/// Removes a capture, and then its index: whoever makes one at this time looks for the capture once it has its name, and
+/// removes it where there is none.
+fn remove(capture: &Path, has_index: bool) -> io::Result<()> {
+    let removed = fs::remove_file(capture);
+    let is_gone = removed.as_ref().err().is_none_or(|error| error.kind() == ErrorKind::NotFound);
+    if has_index && is_gone {
+        // There may be none yet, or none any more.
+        let _ = fs::remove_file(index_name(capture));
+    }
+    removed
 }
 
 impl Current {
@@ -244,12 +256,6 @@ impl Current {
     fn said(&self) -> String {
         format!("cannot write {}", self.path.display())
     }
-}
-
-/// Creates a file, or empties it. What people say on a network is for its owner alone, as dumpcap
-/// has it.
-fn create(path: &Path) -> io::Result<File> {
-    unlinked::create_named_private(path)
 }
 
 /// Standard output without the buffer of [`io::Stdout`], in which bytes would wait that count as written.
@@ -314,5 +320,33 @@ impl Write for Target {
         self.failed = result.is_err();
         self.books.wrote(0, start.elapsed());
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An index without its capture would stay for ever, and a capture that stays keeps its index.
+    #[test]
+    fn an_index_goes_once_its_capture_is_gone() {
+        let folder = std::env::temp_dir().join(format!("netsniff-remove-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        let capture = folder.join("a.pcapng");
+        let index = index_name(&capture);
+        // What cannot be removed as a file.
+        fs::create_dir(&capture).unwrap();
+        fs::write(&index, "index").unwrap();
+        assert!(remove(&capture, true).is_err() && index.exists());
+        fs::remove_dir(&capture).unwrap();
+        assert!(remove(&capture, true).is_err() && !index.exists(), "nobody else removes it");
+        for has_index in [true, false] {
+            fs::write(&capture, "capture").unwrap();
+            fs::write(&index, "index").unwrap();
+            remove(&capture, has_index).unwrap();
+            assert_eq!((capture.exists(), index.exists()), (false, !has_index));
+        }
+        fs::remove_dir_all(folder).unwrap();
     }
 }
