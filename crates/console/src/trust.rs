@@ -39,6 +39,27 @@ pub fn check(_: &Path, _: &Metadata) -> Result<(), Distrusted> {
     Ok(())
 }
 
+/// Whether a file may be believed that tells of another one: if only root, this user, or whoever can write the other one can
+/// have written it.
+///
+/// # Errors
+///
+/// Who else can write it.
+#[cfg(target_os = "linux")]
+pub fn check_beside(facts: &Metadata, other: &Metadata) -> Result<(), Distrusted> {
+    linux::check_beside(facts, other, rustix::process::geteuid().as_raw())
+}
+
+/// Elsewhere nobody is known who can write a file.
+///
+/// # Errors
+///
+/// None.
+#[cfg(not(target_os = "linux"))]
+pub fn check_beside(_: &Metadata, _: &Metadata) -> Result<(), Distrusted> {
+    Ok(())
+}
+
 #[cfg(target_os = "linux")]
 mod linux {
     use std::fs::{self, Metadata};
@@ -61,6 +82,33 @@ mod linux {
             judged(folder, &facts, false)?;
         }
         Ok(())
+    }
+
+    pub(super) fn check_beside(
+        facts: &Metadata,
+        other: &Metadata,
+        user: u32,
+    ) -> Result<(), Distrusted> {
+        let of = |it: &Metadata| ((it.uid(), it.gid()), it.mode());
+        stranger(of(facts), of(other), user).map_or(Ok(()), |who| Err(Distrusted(who)))
+    }
+
+    /// Who can write a file, by its owner, group and mode, and not the other one.
+    pub(super) fn stranger(
+        ((owner, group), mode): ((u32, u32), u32),
+        ((other_owner, other_group), other_mode): ((u32, u32), u32),
+        user: u32,
+    ) -> Option<String> {
+        if ![ROOT, user, other_owner].contains(&owner) {
+            return Some(format!("it belongs to the user with the number {owner}"));
+        }
+        let is_shared = other_mode & OTHERS_WRITE != 0;
+        if mode & OTHERS_WRITE != 0 && !is_shared {
+            return Some("it can be written by everybody".to_owned());
+        }
+        let is_of_group = group == ROOT || group == other_group && other_mode & GROUP_WRITES != 0;
+        let by_group = mode & GROUP_WRITES != 0 && !is_of_group && !is_shared;
+        by_group.then(|| format!("it can be written by the group with the number {group}"))
     }
 
     fn unseen(path: &Path, error: &std::io::Error) -> Distrusted {
@@ -102,7 +150,25 @@ mod linux {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use super::linux::writer;
+    use super::linux::{stranger, writer};
+
+    #[test]
+    fn a_file_that_tells_of_another_is_by_no_stranger() {
+        for (facts, other, is_stranger) in [
+            (((7, 7), 0o600), ((5, 5), 0o644), false),
+            (((0, 0), 0o664), ((5, 5), 0o644), false),
+            (((5, 5), 0o600), ((5, 5), 0o644), false),
+            (((6, 5), 0o600), ((5, 5), 0o644), true),
+            (((7, 7), 0o602), ((5, 5), 0o644), true),
+            (((7, 7), 0o602), ((5, 5), 0o666), false),
+            (((7, 7), 0o660), ((5, 5), 0o664), true),
+            (((7, 5), 0o660), ((5, 5), 0o664), false),
+            (((7, 5), 0o660), ((5, 5), 0o644), true),
+        ] {
+            let said = stranger(facts, other, 7);
+            assert_eq!(said.is_some(), is_stranger, "{facts:?} {other:?}: {said:?}");
+        }
+    }
 
     #[test]
     fn root_trusts_what_only_root_can_write() {

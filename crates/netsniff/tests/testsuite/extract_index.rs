@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -192,6 +193,10 @@ fn an_index_that_does_not_fit_is_not_used() {
     fs::write(&index, &whole).unwrap();
     fs::write(&capture, fixture("office.pcapng")).unwrap();
     check("the capture was changed since", &[]);
+    // Whoever can write it and not the capture could hide packets.
+    assert!(netsniff(&["index", input]).status.success());
+    fs::set_permissions(&index, fs::Permissions::from_mode(0o602)).unwrap();
+    check("it can be written by everybody, who cannot write the capture", &[]);
     // Made together with another one, it does not serve for both at once.
     let other = folder.path("other.pcapng");
     fs::write(&other, fixture("protocols.pcapng")).unwrap();
@@ -206,6 +211,65 @@ fn an_index_that_does_not_fit_is_not_used() {
     let turned = [both[1], both[0]];
     let (_, told, _) = extract(&turned, &output, &["-u", &uids[3]]);
     assert!(told.contains("was made of other captures together"), "{told}");
+}
+
+/// Whoever opens a pipe waits for its writer, and takes what is to be read.
+#[test]
+fn a_pipe_is_read_once_though_it_has_an_index() {
+    let folder = Folder::new("index-pipe");
+    let (capture, pipe) = (folder.path("in.pcapng"), folder.path("pipe.pcapng"));
+    fs::write(&capture, fixture("office.pcapng")).unwrap();
+    let uids = uids(&[capture.to_str().unwrap()], &folder.path("logs"));
+    let output = folder.path("out.pcapng");
+    let expected = extract(&[capture.to_str().unwrap()], &output, &["-u", &uids[3]]).0;
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
+    let run = netsniff(&["index", pipe.to_str().unwrap()]);
+    assert!(!run.status.success() && said(&run).contains("no regular file"), "{}", said(&run));
+    fs::write(folder.path("pipe.pcapng.nsi"), "index").unwrap();
+    let written = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::write(pipe, fixture("office.pcapng")).is_ok()
+    });
+    let (found, told, _) = extract(&[pipe.to_str().unwrap()], &output, &["-u", &uids[3]]);
+    assert!(told.contains("no regular file; all of it is read"), "{told}");
+    assert!(found == expected && written.join().unwrap());
+}
+
+/// More captures than a process may have files open at first.
+#[test]
+fn many_captures_are_indexed_and_read_at_once() {
+    const CAPTURES: u8 = 200;
+    let folder = Folder::new("index-many");
+    let end = |last: u8| Host::new([192, 0, 2, last].into(), 7000);
+    for number in 0..CAPTURES {
+        let name = folder.path(&format!("{number:03}.pcapng"));
+        let mut writer =
+            PcapngWriter::new(File::create(name).unwrap(), &Section::default()).unwrap();
+        writer.add_interface(&Interface::new(LinkType::ETHERNET, 0)).unwrap();
+        let data = &udp_frame(&end(1), &end(2), 1, &[number; 20]).unwrap()[..];
+        let (timestamp, link_type) =
+            (Timestamp::from_secs_nanos(number.into(), 0), LinkType::ETHERNET);
+        let wire_len = data.len() as u32;
+        writer
+            .write_packet(&Packet { timestamp, data, wire_len, link_type, interface: 0 })
+            .unwrap();
+        writer.finish().unwrap();
+    }
+    let all = folder.path("");
+    let files = folder.files();
+    let files: Vec<_> = files.iter().map(|file| file.to_str().unwrap()).collect();
+    let uids = uids(&files, &folder.path("logs"));
+    let few = |arguments: &[&str]| {
+        let program = ["-c", "ulimit -Sn 64; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_netsniff")];
+        let run = Command::new("sh").args(program).args(arguments).output().unwrap();
+        assert!(run.status.success(), "{}", said(&run));
+        said(&run)
+    };
+    few(&["index", "-q", all.to_str().unwrap()]);
+    let output = folder.path("out.pcapng.zst");
+    let output = output.to_str().unwrap();
+    let told = few(&["extract", all.to_str().unwrap(), "-w", output, "-u", &uids.join(",")]);
+    assert!(told.contains("packets written: 200 of 200") && !told.contains("is read"), "{told}");
 }
 
 /// An analysis writes the same index, if it sees all packets.

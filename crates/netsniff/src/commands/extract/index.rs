@@ -1,8 +1,7 @@
 //! `netsniff index`: which packets belong to which connection, so that `netsniff extract` need not read all.
 
-use std::fs::File;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::io::{BufWriter, Write, stdout};
+use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -18,7 +17,7 @@ use netsniff_pipeline::carving::choice::{FlowChoice, PacketChoice};
 use netsniff_pipeline::carving::index::Identity;
 use netsniff_pipeline::carving::index::build::Builder;
 use netsniff_pipeline::carving::index::format::{Together, Writer};
-use netsniff_pipeline::carving::index::sidecar::{Sidecar, Written};
+use netsniff_pipeline::carving::index::sidecar::{Appended, Sidecar, Written};
 use netsniff_pipeline::carving::{Carver, CarvingStatistics};
 
 use super::READ_SIZE;
@@ -123,7 +122,7 @@ pub fn write(
 }
 
 /// Begins the indexes.
-fn begin(captures: &[Sidecar], choices: u64) -> anyhow::Result<Vec<Writer<BufWriter<File>>>> {
+fn begin(captures: &[Sidecar], choices: u64) -> anyhow::Result<Vec<Writer<Appended>>> {
     let identities: Vec<_> = captures.iter().map(Sidecar::identity).collect();
     let together = Together::Captures(Identity::of_all(&identities));
     captures.iter().map(|capture| capture.begin(together, choices)).collect()

@@ -1,13 +1,14 @@
 //! Packets by indexes: only the blocks that have wanted packets are read.
 
 use std::collections::BTreeSet;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use netsniff_analysis::{Limits, Options, Uid};
 use netsniff_console::paths::is_stdin;
+use netsniff_console::trust;
 use netsniff_packet::{Batch, Progress, Source as _};
 use netsniff_pipeline::carving::CarvingStatistics;
 use netsniff_pipeline::carving::choice::{FlowChoice, PacketChoice};
@@ -16,12 +17,12 @@ use netsniff_pipeline::carving::index::format::{Together, choices};
 use netsniff_pipeline::carving::index::pick::{Picked, Picker};
 use netsniff_pipeline::carving::index::read::Index;
 use netsniff_pipeline::carving::index::wanted::Wanted;
-use netsniff_pipeline::carving::index::{Identity, index_name};
+use netsniff_pipeline::carving::index::{Identity, index_name, open_regular};
 
 use super::READ_SIZE;
 use super::args::ExtractArgs;
 use super::written::Written;
-use crate::commands::inputs::{Input, Inputs};
+use crate::commands::inputs::{Input, Inputs, allow_files};
 
 /// Memory for wanted packets that are looked up: a byte or two for each. More are found sooner by reading all.
 const MOST_WANTED: usize = 256 << 20;
@@ -79,10 +80,11 @@ pub(super) fn look_up(
         return Err("indexes have the uids of true addresses".to_owned());
     }
     let wanted_choices = naming_choices(&args.limits(), options);
-    let identities = paths.iter().map(|path| Identity::of(path));
-    let identities =
-        identities.collect::<io::Result<Vec<_>>>().map_err(|error| error.to_string())?;
+    let identity =
+        |path: &PathBuf| Identity::of(path).map_err(|error| format!("{}: {error}", path.display()));
+    let identities = paths.iter().map(identity).collect::<Result<Vec<_>, _>>()?;
     let together = Together::Captures(Identity::of_all(&identities));
+    allow_files(paths.len());
     let mut recording = None;
     let (mut captures, mut memory) = (Vec::new(), 0);
     for path in paths {
@@ -114,8 +116,9 @@ impl Capture {
         flows: &FlowChoice,
         most: usize,
     ) -> Result<Self, String> {
-        let now = Identity::of(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let mut index = index_of(path, now.size)?;
+        let told = |error: io::Error| format!("{}: {error}", path.display());
+        let now = Identity::of(path).map_err(told)?;
+        let mut index = index_of(path, &path.metadata().map_err(told)?)?;
         if index.header.capture != now {
             return Err("the capture was changed since".to_owned());
         }
@@ -135,8 +138,8 @@ impl Capture {
         let numbers = core::iter::from_fn(|| order.next(&self.wanted).map(|(number, _)| number));
         let mut chooser = Chooser::new(numbers);
         self.index.blocks(|block| chooser.block(block))?;
-        let file =
-            File::open(&self.path).map_err(|error| format!("cannot open the capture: {error}"))?;
+        let (file, _) = open_regular(&self.path)
+            .map_err(|error| format!("cannot open the capture: {error}"))?;
         let (excerpt, read) = chooser.finish(file, self.size);
         Ok(((self.path, Box::new(excerpt)), Picked::new(read, self.wanted)))
     }
@@ -190,22 +193,20 @@ impl LookedUp {
     }
 }
 
-/// Opens the index of a capture of `size` bytes, which cannot be much longer.
-fn index_of(capture: &Path, size: u64) -> Result<Index<File>, String> {
-    let name = index_name(capture);
-    // Who opens a pipe waits for its writer.
-    if name.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-        return Err("it is no regular file".to_owned());
-    }
-    let opened = File::open(name).and_then(|file| Ok((file.metadata()?.len(), file)));
-    let (len, file) = opened.map_err(|error| match error.kind() {
+/// Opens the index of a capture with these facts, which cannot be much longer.
+fn index_of(capture: &Path, facts: &Metadata) -> Result<Index<File>, String> {
+    let (file, own) = open_regular(&index_name(capture)).map_err(|error| match error.kind() {
         ErrorKind::NotFound => "there is no such index".to_owned(),
+        ErrorKind::Other => error.to_string(),
         _ => format!("cannot read: {error}"),
     })?;
-    if len > size.saturating_add(SMALLEST) {
+    // Whoever makes one says which packets are found: it could hide some, or pass others off.
+    trust::check_beside(&own, facts)
+        .map_err(|who| format!("{who}, who cannot write the capture"))?;
+    if own.len() > facts.len().saturating_add(SMALLEST) {
         return Err("it is longer than its capture".to_owned());
     }
-    Index::open(file, len)
+    Index::open(file, own.len())
 }
 
 impl Indexed {

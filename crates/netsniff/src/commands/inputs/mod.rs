@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use netsniff_console::paths::is_stdin;
-use netsniff_console::say;
+use netsniff_console::{descriptors, say};
 use netsniff_packet::{Batch, Progress, Source};
 use netsniff_pcapfile::{Error, Merged, Reader};
 
@@ -59,6 +59,7 @@ impl Inputs {
     /// Opens the files, to be read in pieces of `read_size` bytes; those that are no capture come
     /// back apart.
     pub(crate) fn open(paths: &[PathBuf], read_size: usize) -> (Self, Vec<Refused>) {
+        allow_files(paths.len());
         let (mut files, mut readers, mut refused) = (Vec::new(), Vec::new(), Vec::new());
         for path in paths {
             match open(path, read_size) {
@@ -235,6 +236,16 @@ impl CaptureFile {
     pub(crate) fn grown(&self) -> Option<u64> {
         let now = self.path.metadata().ok()?.len();
         self.size.is_some_and(|size| now > size).then_some(now)
+    }
+}
+
+/// Files that a process may surely open beside the others that it has.
+const FEW: usize = 32;
+
+/// Allows so many to be open at once.
+pub(crate) fn allow_files(count: usize) {
+    if count > FEW {
+        descriptors::allow_all();
     }
 }
 

@@ -105,7 +105,7 @@ impl<W: Write> Gathered<W> {
         for (name, connection) in core::mem::take(&mut self.flows) {
             self.writer.flow(name, connection.community, &connection.postings())?;
         }
-        Ok(())
+        self.writer.flush()
     }
 
     /// Writes the rest and ends the index. Returns the output.

@@ -179,6 +179,15 @@ impl<W: Write> Writer<W> {
         written
     }
 
+    /// Hands on what the output has gathered.
+    ///
+    /// # Errors
+    ///
+    /// Those of the output.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+
     /// Ends the index, and returns the output.
     ///
     /// # Errors

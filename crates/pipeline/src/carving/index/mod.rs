@@ -26,7 +26,7 @@ pub mod sidecar;
 pub mod wanted;
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -54,11 +54,7 @@ impl Identity {
     ///
     /// Where it cannot be read, and of what is no regular file.
     pub fn of(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            return Err(io::Error::other("it is no regular file"));
-        }
+        let (file, metadata) = open_regular(path)?;
         let since = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut bytes = Vec::new();
         file.take(HEAD).read_to_end(&mut bytes)?;
@@ -85,4 +81,28 @@ pub fn index_name(capture: &Path) -> PathBuf {
     let mut name = OsString::from(capture);
     name.push(".nsi");
     name.into()
+}
+
+/// Opens a file for reading, with what is known of it. A pipe is refused at once: who opens one waits for its writer, and
+/// takes what another reader is to have.
+///
+/// # Errors
+///
+/// Where it cannot be opened, and of what is no regular file.
+pub fn open_regular(path: &Path) -> io::Result<(File, Metadata)> {
+    let refused = || io::Error::other("it is no regular file");
+    if !path.metadata()?.is_file() {
+        return Err(refused());
+    }
+    let mut options = OpenOptions::new();
+    options.read(true);
+    // It may have become a pipe since.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut options,
+        rustix::fs::OFlags::NONBLOCK.bits().cast_signed(),
+    );
+    let file = options.open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.is_file() { Ok((file, metadata)) } else { Err(refused()) }
 }

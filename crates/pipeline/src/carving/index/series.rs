@@ -4,7 +4,7 @@
 //! whole once each of its packets is decided, which for the last ones may take packets of the next file.
 
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io;
 use std::path::Path;
 
 use anyhow::{Context as _, ensure};
@@ -14,7 +14,7 @@ use netsniff_pcapfile::Reader;
 
 use super::build::{Gathered, MOST_BYTES};
 use super::format::Together;
-use super::sidecar::{Sidecar, Written};
+use super::sidecar::{Appended, Sidecar, Written};
 use crate::carving::choice::{FlowChoice, PacketChoice};
 use crate::carving::{Carved, Carver, TakeCarved};
 
@@ -56,7 +56,7 @@ struct OpenFiles {
 #[derive(Debug)]
 struct OpenFile {
     sidecar: Sidecar,
-    gathered: Gathered<BufWriter<File>>,
+    gathered: Gathered<Appended>,
     /// Packets that were decided before all was known of them.
     hurried: u64,
 }
@@ -201,6 +201,7 @@ impl TakeCarved for OpenFiles {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::io::BufWriter;
     use std::path::PathBuf;
 
     use netsniff_packet::{LinkType, Timestamp};

@@ -1,7 +1,7 @@
 //! The index of a capture file on its way: under another name until it is whole.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -10,7 +10,7 @@ use netsniff_console::unlinked;
 
 use super::blocks::{Block, blocks_of};
 use super::format::{Header, Together, Writer};
-use super::{Identity, index_name};
+use super::{Identity, index_name, open_regular};
 
 /// Bytes gathered before a system call writes them.
 const WRITE_SIZE: usize = 256 << 10;
@@ -23,6 +23,46 @@ pub struct Sidecar {
     blocks: Vec<Block>,
     packets: u64,
     written: Unfinished,
+}
+
+/// A file that is open only while something is written to it: there may be as many as captures, and a process may have
+/// only so many open.
+#[derive(Debug)]
+pub struct Appended {
+    path: PathBuf,
+    /// What waits to be written.
+    bytes: Vec<u8>,
+}
+
+impl Appended {
+    /// Makes the file, which is for its owner alone, in the place of what has its name.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be made.
+    fn new(path: &Path) -> io::Result<Self> {
+        unlinked::replace_private(path)?;
+        Ok(Self { path: path.to_owned(), bytes: Vec::new() })
+    }
+}
+
+impl Write for Appended {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes.extend(bytes);
+        if self.bytes.len() >= WRITE_SIZE {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        // So is its memory only there for as long.
+        let bytes = core::mem::take(&mut self.bytes);
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        unlinked::open(OpenOptions::new().append(true), &self.path, false)?.write_all(&bytes)
+    }
 }
 
 /// An index that is whole.
@@ -45,7 +85,7 @@ impl Sidecar {
     pub fn of(capture: &Path) -> Result<Self, String> {
         let told = |error: &dyn std::fmt::Display| format!("{}: {error}", capture.display());
         let identity = Identity::of(capture).map_err(|error| told(&error))?;
-        let file = File::open(capture).map_err(|error| told(&error))?;
+        let (file, _) = open_regular(capture).map_err(|error| told(&error))?;
         let (blocks, packets) = blocks_of(file).map_err(|error| told(&error))?;
         let mut written = index_name(capture).into_os_string();
         written.push(format!(".{}", std::process::id()));
@@ -76,14 +116,12 @@ impl Sidecar {
     /// # Errors
     ///
     /// Where it cannot be written.
-    pub fn begin(
-        &self,
-        together: Together,
-        choices: u64,
-    ) -> anyhow::Result<Writer<BufWriter<File>>> {
+    pub fn begin(&self, together: Together, choices: u64) -> anyhow::Result<Writer<Appended>> {
         let header = Header { capture: self.identity, together, choices };
-        let begun = unlinked::replace_private(self.written.path()).and_then(|file| {
-            Writer::new(BufWriter::with_capacity(WRITE_SIZE, file), &header, &self.blocks)
+        let begun = Appended::new(self.written.path()).and_then(|output| {
+            let mut writer = Writer::new(output, &header, &self.blocks)?;
+            writer.flush()?;
+            Ok(writer)
         });
         begun.with_context(|| format!("cannot write {}", self.written.path().display()))
     }
