@@ -146,3 +146,15 @@ fn tshark_reads_the_packets_of_connections() {
 fn log_field<'a>(row: &'a log::Row, name: &str) -> &'a str {
     row.get(name).map_or("-", String::as_str)
 }
+
+#[test]
+fn a_folder_without_what_to_do_with_it_is_refused() {
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_netsniff")).args(arguments).output().unwrap();
+        (output.status.code(), said(&output))
+    };
+    let (code, text) = run(&["extcap", "--dir", "/nowhere"]);
+    assert!(code == Some(2) && text.contains("--install"), "{text}");
+    let (code, text) = run(&["extcap", "--install", "--uninstall", "--dir", "/nowhere"]);
+    assert!(code == Some(2) && text.contains("cannot be used with"), "{text}");
+}

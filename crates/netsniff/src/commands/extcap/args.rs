@@ -14,13 +14,13 @@ use std::path::PathBuf;
     Exit code: 0 fine; 1 failed; 2 wrong usage; else as of netsniff record and netsniff extract")]
 pub struct ExtcapArgs {
     /// Put a link to this program into the folder where Wireshark looks for such programs, as `tshark -G folders` names it
-    #[arg(long, conflicts_with = "uninstall")]
+    #[arg(long, group = "link")]
     pub install: bool,
     /// Remove that link
-    #[arg(long)]
+    #[arg(long, group = "link")]
     pub uninstall: bool,
     /// The folder, where there is no tshark to ask, or another one is meant
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", requires = "link")]
     pub dir: Option<PathBuf>,
     /// What Wireshark asks.
     #[command(flatten)]

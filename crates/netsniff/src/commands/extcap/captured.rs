@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use clap::Parser as _;
+use netsniff_console::paths::is_stdin;
 use netsniff_console::{UsageError, unlinked};
 
 use super::args::{ExtcapArgs, ExtractionSettings, LiveSettings};
@@ -105,6 +106,10 @@ fn extraction(filter: &str, settings: &ExtractionSettings) -> Result<Vec<OsStrin
                     tshark -o extcap.netsniff_extract.file:FILE";
         return Err(UsageError(said.to_owned()));
     }
+    if words.iter().skip(before).any(|it| is_stdin(Path::new(it))) {
+        let said = "- is standard input, which Wireshark does not fill: name a capture file";
+        return Err(UsageError(said.to_owned()));
+    }
     Ok(words)
 }
 
@@ -165,6 +170,8 @@ mod tests {
         let begin = "--capture|--fifo|/f|--extcap-interface|netsniff-extract";
         for (line, said) in [
             (format!("{begin}|--uid|C0"), "no capture file is set"),
+            (format!("{begin}|--file|-"), "standard input"),
+            (format!("{begin}|--file|a|--more-files|b:-"), "standard input"),
             (format!("{begin}|--file|a|--uid|F1kWmnrJUkBmBSGb0d"), "use --fuid"),
             (format!("{begin}|--file|a|--from|soon"), "--from"),
             ("--extcap-interface|netsniff-live-lo|--snaplen|-1".to_owned(), "--snaplen"),

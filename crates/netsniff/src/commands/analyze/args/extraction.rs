@@ -19,11 +19,18 @@ pub(super) struct ExtractionArgs {
     extract_limit: Option<usize>,
     /// Bytes of all files together. The first that is too much, and all that end later, are not kept,
     /// which is counted. 10G unless told
-    #[arg(long, value_name = "SIZE", requires = "extract", value_parser = size)]
+    #[arg(long, value_name = "SIZE", requires = "extract", value_parser = some)]
     extract_total: Option<usize>,
     /// How many files, likewise; 100000 unless told
     #[arg(long, value_name = "N", requires = "extract", value_parser = at_least_one)]
     extract_count: Option<usize>,
+}
+
+/// A size that leaves room for a file.
+fn some(text: &str) -> Result<usize, String> {
+    let told = size(text)?;
+    let none = "with 0 bytes no file is kept: leave --extract-files out, or name a size, as 1T";
+    if told == 0 { Err(none.to_owned()) } else { Ok(told) }
 }
 
 /// What the option names: a directory, and in its old meaning a number beside one.
@@ -132,6 +139,8 @@ mod tests {
             ("--extract a --extract-files 5 --extract-count 6", "told twice"),
             ("--extract a --extract-files 0", "1 is the least"),
             ("--extract-count 5", "--extract-files"),
+            ("--extract a --extract-total 0", "with 0 bytes no file is kept"),
+            ("--extract a --extract-total 0k", "with 0 bytes no file is kept"),
         ] {
             let error = named(words).unwrap_err();
             assert!(error.contains(said), "{words}: {error}");
