@@ -12,6 +12,7 @@ use netsniff_console::number::{bytes, exact, files};
 use netsniff_console::paths::is_stdin;
 use netsniff_console::pidfile::PidFile;
 use netsniff_console::printable::json_line;
+use netsniff_console::progress::ProgressLine;
 use netsniff_console::{BELOW_QUALITY, DONE, FAILED, UsageError, print, say};
 use netsniff_packet::Timestamp;
 use netsniff_pcapfile::{Counters, Interface};
@@ -19,7 +20,7 @@ use netsniff_pipeline::books::{BooksLine, BooksScope};
 use netsniff_pipeline::carving::index::series::Naming;
 use netsniff_pipeline::live::{Recording, SharedRecorder};
 use netsniff_pipeline::recording::books::{State, Statistics};
-use netsniff_pipeline::recording::indexing::Indexed;
+use netsniff_pipeline::recording::indexing::{Indexed, Indexedness, Indexing};
 use netsniff_pipeline::recording::options::Options;
 use netsniff_pipeline::recording::{Finished, Recorder};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -331,7 +332,8 @@ fn finish(
     if let Some(why) = &done.failure {
         say(why);
     }
-    let is_indexed = done.indexing.is_none_or(|indexing| told(&indexing.wait(), args.quiet));
+    let is_indexed =
+        done.indexing.is_none_or(|indexing| told(&waited(indexing, args.quiet), args.quiet));
     let lost = entries.iter().filter_map(BooksLine::loss).fold(0.0, f64::max);
     if let Some(percent) = args.require_quality
         && (1.0 - lost) * 100.0 < percent
@@ -341,6 +343,21 @@ fn finish(
     }
     let is_whole = done.failure.is_none() && failures.is_empty() && done.statistics.in_flight == 0;
     Ok(if is_whole && is_indexed { DONE } else { FAILED })
+}
+
+/// Waits until all files are indexed, and tells how far that is.
+fn waited(indexing: Indexing, is_quiet: bool) -> Indexed {
+    let Indexedness { ended, bytes: read, .. } = indexing.advance();
+    let left = ended.saturating_sub(read);
+    if !is_quiet && left > 0 {
+        say(&format!(
+            "the capture has ended; {} of its {} are still to be indexed. Another Ctrl-C leaves them without indexes",
+            bytes(left),
+            bytes(ended)
+        ));
+    }
+    let mut progress = ProgressLine::new(Some(ended), is_quiet);
+    indexing.wait(|now| progress.update(|| (now.bytes, now.packets)))
 }
 
 /// Says what became of the indexes, and returns whether all are there. Why one is not was said at its time.

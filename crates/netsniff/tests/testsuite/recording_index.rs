@@ -66,7 +66,15 @@ fn record_with(output: &Path, rotation: Rotation, seed: u64, behind: impl Fn(usi
     }
     let finished = recorder.unwrap().finish(PATIENCE);
     assert_eq!((finished.state, finished.statistics.refused.packets), (State::Recording, 0));
-    finished.indexing.unwrap().wait()
+    let indexing = finished.indexing.unwrap();
+    // All that was recorded was told, and no more of it was indexed.
+    let ended = indexing.advance().ended;
+    assert_eq!(ended, finished.statistics.file_bytes);
+    let mut last = 0;
+    indexing.wait(|now| {
+        assert!((last..=ended).contains(&now.bytes), "{now:?}");
+        last = now.bytes;
+    })
 }
 
 fn netsniff(arguments: &[&str]) -> Output {

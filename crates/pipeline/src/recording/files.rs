@@ -185,7 +185,7 @@ impl Files {
         match packer.finish() {
             Ok(target) => {
                 unsettled.iter().for_each(|(_, tally)| self.books.record(*tally));
-                self.index.take_if(|index| !index.tell(&path));
+                self.index.take_if(|index| !index.tell(&path, target.written));
                 self.ended.push_back((path, target.written));
                 Ok(())
             }

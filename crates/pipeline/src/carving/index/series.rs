@@ -85,12 +85,17 @@ impl Series {
         }
     }
 
-    /// Reads the file that comes next. Returns what became of files whose packets are all decided now.
+    /// Reads the file that comes next; `look` is told how many bytes and packets of it were read. Returns what became of files
+    /// whose packets are all decided now.
     ///
     /// # Errors
     ///
     /// Where the file cannot be indexed, and where an index cannot be written.
-    pub fn add(&mut self, capture: &Path) -> anyhow::Result<Outcome> {
+    pub fn add(
+        &mut self,
+        capture: &Path,
+        mut look: impl FnMut(u64, u64),
+    ) -> anyhow::Result<Outcome> {
         let sidecar = Sidecar::of(capture).map_err(anyhow::Error::msg)?;
         let gathered = Gathered::new(sidecar.begin(self.together, self.choices)?);
         let place = self.open.put(OpenFile { sidecar, gathered, hurried: 0 })?;
@@ -102,6 +107,7 @@ impl Series {
             let progress = reader.read_batch(&mut batch).with_context(failed)?;
             batch.packets.iter_mut().for_each(|packet| packet.interface |= place << PLACE);
             self.carver.batch(&batch, 1, &mut self.open).with_context(failed)?;
+            look(reader.bytes_read(), reader.packets());
             if progress == Progress::End {
                 break;
             }
@@ -256,7 +262,7 @@ mod tests {
         series.carver = Carver::new(flows, packets, limits, options, 1, most_held);
         let mut said = Vec::new();
         for capture in captures {
-            said.extend(series.add(capture).unwrap().left_out);
+            said.extend(series.add(capture, |_, _| ()).unwrap().left_out);
         }
         said.extend(series.finish().unwrap().left_out);
         (captures.iter().map(|it| index_name(it).is_file()).collect(), said)
