@@ -8,12 +8,10 @@
 //! | [`progress`] | how far long work is, on a terminal |
 //! | [`paths`], [`unlinked`], [`pidfile`] | files by the names that arguments give |
 //! | [`unfinished`] | files that get their names once they are whole |
-//! | [`descriptors`] | how many files may be open |
 //! | [`trust`] | files that another user can write |
 
 pub mod calendar;
 pub mod clock;
-pub mod descriptors;
 pub mod keyfile;
 pub mod number;
 pub mod paths;

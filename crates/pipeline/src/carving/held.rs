@@ -130,7 +130,7 @@ impl HeldPacket {
 
     /// The memory that it takes.
     fn bytes(&self) -> usize {
-        let comments = self.comments.iter().map(|text| text.capacity()).sum::<usize>();
+        let comments = self.comments.iter().map(String::capacity).sum::<usize>();
         let lists = self.comments.capacity() * size_of::<String>()
             + self.flows.capacity() * size_of::<Flow>();
         let is_syn = matches!(self.doubt, Some((Doubt::Syn(..), _)));

@@ -1,6 +1,7 @@
 //! The capture files of one analysis: opened, read as one, and what is wrong with them.
 
 mod follow;
+mod open_files;
 mod reordered;
 pub(crate) mod span;
 
@@ -11,11 +12,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use netsniff_console::paths::is_stdin;
-use netsniff_console::{descriptors, say};
+use netsniff_console::say;
 use netsniff_packet::{Batch, Progress, Source};
 use netsniff_pcapfile::{Error, Merged, Reader};
 
 use self::follow::Followed;
+pub(crate) use self::open_files::allow_files;
 use self::reordered::Reordered;
 use self::span::{LeftOut, Span, Within};
 
@@ -236,16 +238,6 @@ impl CaptureFile {
     pub(crate) fn grown(&self) -> Option<u64> {
         let now = self.path.metadata().ok()?.len();
         self.size.is_some_and(|size| now > size).then_some(now)
-    }
-}
-
-/// Files that a process may surely open beside the others that it has.
-const FEW: usize = 32;
-
-/// Allows so many to be open at once.
-pub(crate) fn allow_files(count: usize) {
-    if count > FEW {
-        descriptors::allow_all();
     }
 }
 

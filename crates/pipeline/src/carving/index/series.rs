@@ -294,8 +294,8 @@ mod tests {
         let folder = Captures::new("flood");
         let flood: Vec<_> = (0..99).map(|it| fragments(&udp(it, 1000), 512)[0].clone()).collect();
         let usual: Vec<_> = (0..50).map(|at| udp(2, at)).collect();
-        let captures = [&usual, &flood, &usual].map(|it| it.clone());
-        let captures = [1, 2, 3].map(|it| folder.write(it, &captures[it as usize - 1]));
+        let captures = [(1, &usual), (2, &flood), (3, &usual)];
+        let captures = captures.map(|(second, frames)| folder.write(second, frames));
         let (have, said) = indexed(&captures, 4000);
         assert_eq!(have, [true, false, true], "{said:?}");
         assert!(said.len() == 1 && said[0].contains("2.pcap has no index"), "{said:?}");
