@@ -16,7 +16,7 @@ pub struct Setting<'a> {
 }
 
 /// Tables that all share: those of the findings, what was told, and one part for all rules.
-const TABLES: usize = 17;
+const TABLES: usize = 16;
 
 /// Bytes of a uid with its string, as the allocator has it.
 pub(super) const UID_BYTES: usize = 64;
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn every_table_has_its_part() {
         let thresholds = Thresholds::default();
-        let setting = Setting::new(&thresholds, Some(17 << 20));
+        let setting = Setting::new(&thresholds, Some(16 << 20));
         for finding in FINDINGS {
             let _ = (finding.make)(&setting);
         }

@@ -69,6 +69,7 @@ pub(in crate::notice) const PLACES: &[Place] = &[
     is("ssl", "cert_chain_fps", "X509::IN_CERT", IndicatorType::CertHash),
     of("quic", "server_name", "SSL::IN_SERVER_NAME", Kind::Host),
     is("quic", "ja4", "SSL::IN_JA4", IndicatorType::Ja4),
+    is("x509", "sha1", "X509::IN_CERT", IndicatorType::CertHash),
     is("x509", "san.dns", "X509::IN_CERT", IndicatorType::Domain),
     is("x509", "san.email", "X509::IN_CERT", IndicatorType::Email),
     is("files", "md5", "Files::IN_HASH", IndicatorType::FileHash),

@@ -55,6 +55,8 @@ crate::record! {
         host_cert: bool => "host_cert", bool, None, Plain, Zeek;
         /// Whether the client sent it.
         client_cert: bool => "client_cert", bool, None, Plain, Zeek;
+        /// SHA-1 of the certificate, by which lists of bad ones name it.
+        sha1: Box<str> => "sha1", string, None, ContentHash, Netsniff;
     }
 }
 
@@ -64,6 +66,7 @@ impl X509 {
         let strings = [Some(&self.serial), Some(&self.key_alg), self.exponent.as_ref()];
         let names = [&self.san_dns.0, &self.san_uri.0, &self.san_email.0].into_iter().flatten();
         self.fingerprint.len()
+            + self.sha1.len()
             + strings.into_iter().flatten().map(String::capacity).sum::<usize>()
             + self.subject.len()
             + self.issuer.len()

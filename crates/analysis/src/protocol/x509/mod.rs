@@ -26,6 +26,7 @@ use core::str;
 use std::sync::Arc;
 
 use netsniff_packet::{Address, Timestamp};
+use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
 use super::syntax::der::{self, BIT_STRING, Elements, INTEGER, OBJECT, SEQUENCE, context};
@@ -101,6 +102,7 @@ impl Certificate {
             basic_constraints_path_len: extensions.constraints.and_then(|it| it.path_len),
             host_cert: false,
             client_cert: false,
+            sha1: hex(&Sha1::digest(whole.whole)).into(),
         };
         Some(Self { row, common_names: name::common_names(subject).map(Box::from).collect() })
     }

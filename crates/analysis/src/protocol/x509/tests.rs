@@ -77,6 +77,7 @@ fn every_column_is_as_openssl_tells_it() {
         ("basic_constraints.path_len", "3"),
         ("host_cert", "T"),
         ("client_cert", "F"),
+        ("sha1", "d8a7c47445414643ec625872ac136abefc361e22"),
     ];
     assert_eq!(row.len(), expected.len());
     for (column, cell) in expected {

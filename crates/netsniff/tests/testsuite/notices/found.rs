@@ -78,8 +78,9 @@ fn data_in_names_is_found_and_long_names_of_a_few_are_not() {
     for number in 0..120_u64 {
         slow.query(&format!("{number:040x}.{number:040x}.t.example.com"), number * 40_000);
     }
-    // Names of a whole day add up to no tunnel.
-    assert_eq!(names(&found(slow)), []);
+    // Names of a whole day add up to no tunnel, however regular they are.
+    let slow = found(slow);
+    assert!(names(&slow).iter().all(|found| *found == ("Netsniff::Beacon", "low")), "{slow:?}");
     let rows = found(tunnel);
     assert_eq!(names(&rows), [("Netsniff::DNS_Tunnel", "medium")]);
     assert_eq!((text(&rows[0], "sub"), &rows[0]["n"]), ("example.com", &100.into()));
@@ -225,7 +226,7 @@ fn a_capture_of_one_direction_is_found_and_attempts_are_not() {
     // Who gets no answer says nothing more: such attempts do not count, however many there are.
     let mut attempts = web();
     (0..40).for_each(|at| {
-        attempts.attempt(host(&format!("10.0.0.{at}"), 9000 + at as u16), at, false)
+        attempts.attempt(host(&format!("10.0.0.{at}"), 9000 + at as u16), at, false);
     });
     assert_eq!(names(&found(attempts)), []);
 }

@@ -10,7 +10,7 @@ mod found;
 mod rules;
 mod traffic;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -150,6 +150,34 @@ fn pseudonyms_hide_what_findings_and_indicators_tell() {
         let quoted = format!("\"{secret}\"");
         assert!(!all.contains(&quoted), "{secret} is told");
     }
+}
+
+/// Suricata tells the SHA-1 of the certificate that a server sent.
+#[test]
+fn certificates_are_seen_by_the_sha1_that_suricata_tells() {
+    let Some(captures) = captures("SHA-1 of certificates were not compared") else { return };
+    let mut compared = 0;
+    for capture in captures {
+        let events = capture.oracle().join("suricata-run/eve.json");
+        let text = fs::read_to_string(events).unwrap_or_default();
+        let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let theirs: BTreeSet<_> = events
+            .filter_map(|event| Some(event["tls"]["fingerprint"].as_str()?.replace(':', "")))
+            .collect();
+        let lines = theirs.iter().map(|hash| format!("{hash}\tIntel::CERT_HASH\tlist\t-\tT\n"));
+        if theirs.is_empty() {
+            continue;
+        }
+        let scratch = Scratch::new("intel-certificates");
+        let file = indicators(&scratch, &lines.collect::<String>());
+        let all = stream(&capture.path, &["--intel", file.to_str().unwrap()]);
+        let seen = rows(&all, "intel").into_iter();
+        let ours: BTreeSet<_> =
+            seen.map(|row| row["seen.indicator"].as_str().unwrap().to_owned()).collect();
+        assert_eq!(ours, theirs, "{}", capture.name);
+        compared += theirs.len();
+    }
+    assert!(compared >= 5, "{compared} certificates");
 }
 
 #[test]

@@ -55,8 +55,8 @@ fn a_rule_finds_the_rows_that_its_condition_chooses() {
     let notices = rows(&one, "notice");
     let of_web = notices.iter().filter(|row| row["note"] == "Site::Web");
     let mut told: Vec<_> = of_web.clone().map(|row| &row["uid"]).collect();
-    expected.sort_by_key(|uid| uid.to_string());
-    told.sort_by_key(|uid| uid.to_string());
+    expected.sort_by_key(ToString::to_string);
+    told.sort_by_key(ToString::to_string);
     assert!(told.len() > 10, "{}", told.len());
     assert_eq!(told, expected);
     for row in of_web {
