@@ -27,7 +27,12 @@ pub mod sighting;
 pub mod threshold;
 mod watch;
 
+use crate::record::LogType;
+
 pub use notices::Notices;
 pub use setting::Setting;
 pub use sighting::Sighting;
 pub use watch::Watch;
+
+/// Records that findings read, and that no log has.
+pub static UNWRITTEN: [&LogType; 1] = [binding::Binding::LOG];

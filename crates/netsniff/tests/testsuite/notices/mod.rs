@@ -210,7 +210,7 @@ fn the_page_of_the_documentation_has_every_finding() {
 }
 
 /// What stands before the lists.
-const PAGE: &str = include_str!("page.md");
+const PAGE: &str = include_str!("page.txt");
 
 /// A user and a hash are told in their protocols' own columns, whose pseudonyms those of names are not.
 #[test]
