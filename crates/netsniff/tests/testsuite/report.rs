@@ -553,3 +553,33 @@ fn two_runs_stand_side_by_side() {
     let (of_one, code) = self::page(&paths[..1], &["--compare"]);
     assert_eq!((of_one.as_str(), code), ("", 2));
 }
+
+#[test]
+fn what_a_log_does_not_have_is_not_zero() {
+    let scratch = Scratch::new("report-zeek");
+    fs::create_dir(scratch.path()).unwrap();
+    // As Zeek writes it by default, without the columns of this program.
+    let text = "#separator \\x09\n#set_separator\t,\n#empty_field\t(empty)\n#unset_field\t-\n#path\tconn\n\
+        #fields\tts\tuid\tid.orig_h\tid.orig_p\tid.resp_h\tid.resp_p\tproto\tservice\tconn_state\torig_ip_bytes\tresp_ip_bytes\n\
+        1.5\tC1\t192.0.2.1\t1\t192.0.2.2\t80\ttcp\thttp\tSF\t100\t-\n\
+        2.5\tC2\t192.0.2.1\t2\t192.0.2.2\t80\ttcp\thttp\tSF\t100\t50\n#close\tx\n";
+    fs::write(scratch.path().join("conn.log"), text).unwrap();
+    let (page, code) = page(&[scratch.path()], &[]);
+    assert_eq!(code, 0);
+    let row = &table(&page, "services").0[0];
+    let texts: Vec<_> = row.iter().map(|cell| cell.text.as_str()).collect();
+    let none = "\u{2013}";
+    assert_eq!(texts, ["http", "2", "200 B", "\u{2265} 50 B", none, none, none, none, none]);
+    for (what, id) in
+        [("lost by the capture", "missing"), ("missing, for whatever cause", "missing")]
+    {
+        let rows = table(&page, id).0;
+        let row = rows.iter().find(|row| row[0].text == what).unwrap();
+        assert_eq!((row[1].text.as_str(), row[1].value), (none, None), "{row:?}");
+    }
+    let server = &table(&page, "tcp").0[0];
+    assert!(server[4..].iter().all(|cell| cell.text == none), "{server:?}");
+    assert!(page.contains("does not tell the quality of connections"));
+    assert!(!page.contains("were not looked at with all protocols"));
+    assert!(page.contains("There is no log series"));
+}

@@ -98,13 +98,15 @@ impl Gather for Services {
                 Cell::sum(&of.received, Unit::Bytes),
                 Cell::sum(&of.packets, Unit::Packets),
             ];
+            let [.., untold] = of.qualities;
             let looks = [None, Some("warn"), Some("warn"), None];
             for (count, look) in of.qualities.iter().zip(looks) {
-                let cell = Cell::count(*count);
-                cells.push(match look {
-                    Some(look) => cell.alarming(look),
-                    None => cell,
-                });
+                let cell = match untold {
+                    0 => Cell::count(*count),
+                    all if all == of.connections => Cell::unset("no row tells its quality"),
+                    _ => Cell::count(*count).at_least("some rows do not tell their quality"),
+                };
+                cells.push(look.map_or(cell.clone(), |look| cell.alarming(look)));
             }
             cells
         };

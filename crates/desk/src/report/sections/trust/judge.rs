@@ -2,7 +2,7 @@
 
 use netsniff_console::number::{exact, percent};
 
-use super::{Trust, things};
+use super::{NOT_TOLD, Trust, things};
 use crate::report::material::Summary;
 use crate::report::page::{Reason, Verdict};
 use crate::report::reading::Reading;
@@ -168,6 +168,9 @@ fn qualities(trust: &Trust, reasons: &mut Reasons) {
     let would_show = clean + touched + suspect;
     if trust.connections == 0 {
         reasons.push((Level::Unknown, "There is no row of conn.".to_owned()));
+    } else if trust.words("quality", NOT_TOLD) == trust.connections {
+        let said = "The log conn does not tell the quality of connections: it is not of this program, or of an old one.";
+        reasons.push((Level::Unknown, said.to_owned()));
     } else if would_show == 0 {
         let said = "No connection would show a loss: none is a TCP connection that was seen from its begin on both sides.";
         reasons.push((Level::Unknown, said.to_owned()));
@@ -190,7 +193,8 @@ fn qualities(trust: &Trust, reasons: &mut Reasons) {
         let said = format!("The capture took a sample: {rows} for others that were not captured.");
         reasons.push((Level::Warn, said));
     }
-    let shallow = trust.connections - trust.words("depth", "protocols").min(trust.connections);
+    let deep = trust.words("depth", "protocols") + trust.words("depth", NOT_TOLD);
+    let shallow = trust.connections.saturating_sub(deep);
     if shallow > 0 {
         let many = things(shallow, "connection", "connections");
         reasons.push((Level::Unknown, format!("{many} were not looked at with all protocols.")));

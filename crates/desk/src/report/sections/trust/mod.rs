@@ -49,6 +49,8 @@ pub(super) struct Judged {
 
 /// Columns of `conn` whose words are counted. Each has few: what is none of them is counted together.
 const WORDS: [&str; 2] = ["quality", "depth"];
+/// What counts where a row has no word.
+const NOT_TOLD: &str = "not told";
 /// Words of a column that are told apart.
 const MOST_WORDS: usize = 16;
 
@@ -70,7 +72,7 @@ impl Trust {
             self.packets.add(row.count(name));
         }
         for column in WORDS {
-            let word = row.text(column).unwrap_or_else(|| "not told".into());
+            let word = row.text(column).unwrap_or_else(|| NOT_TOLD.into());
             let words = self.words.entry(column).or_default();
             let word = if words.len() < MOST_WORDS || words.contains_key(word.as_ref()) {
                 word.into_owned()
