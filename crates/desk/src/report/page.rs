@@ -231,6 +231,18 @@ mod tests {
     }
 
     #[test]
+    fn the_policy_allows_what_is_in_the_page() {
+        let html = Page::default().html().unwrap().replace("&#x2f;", "/");
+        for name in ["style", "script"] {
+            let content = html.split(&format!("<{name}>")).nth(1).unwrap();
+            let content = content.split(&format!("</{name}>")).next().unwrap();
+            // What is between the tags, to the last blank.
+            let allowed = format!("{name}-src '{}'", hash(content));
+            assert!(content.len() > 100 && html.contains(&allowed), "{allowed}");
+        }
+    }
+
+    #[test]
     fn hashes_are_in_base64() {
         // printf '' | openssl dgst -sha256 -binary | base64
         assert_eq!(hash(""), "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");

@@ -392,6 +392,9 @@ fn a_capture_makes_the_page_of_its_logs_with_its_books() {
         of_capture.contains("does not tell how many packets were lost by the capturing system")
     );
     assert!(of_logs.contains("No books are among the logs"));
+    for page in [&of_capture, &of_logs] {
+        assert!(page.contains("class=\"verdict unknown\""), "what nobody tells is not good");
+    }
 }
 
 const EVIL: &str =
