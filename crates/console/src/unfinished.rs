@@ -1,4 +1,4 @@
-//! Files that have another name until they are whole, and that do not stay where they never become so.
+//! Files that have another name until they are whole, and directories of such: they do not stay where they never become so.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ fn all() -> MutexGuard<'static, Vec<PathBuf>> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A file that is removed unless it gets its name.
+/// A file or directory that is removed unless it gets its name.
 #[derive(Debug)]
 pub struct Unfinished(PathBuf);
 
@@ -49,8 +49,7 @@ impl Drop for Unfinished {
     fn drop(&mut self) {
         let mut all = all();
         if all.contains(&self.0) {
-            // It may never have been made.
-            let _ = fs::remove_file(&self.0);
+            remove(&self.0);
             all.retain(|path| *path != self.0);
         }
     }
@@ -60,15 +59,31 @@ impl Drop for Unfinished {
 pub fn remove_all(end: impl FnOnce()) {
     let all = all();
     for path in &*all {
-        // It may never have been made.
-        let _ = fs::remove_file(path);
+        remove(path);
     }
     end();
+}
+
+/// Removes a file, or a directory with all that is in it.
+fn remove(path: &Path) {
+    let is_directory = fs::symlink_metadata(path).is_ok_and(|it| it.is_dir());
+    // It may never have been made.
+    let _ = if is_directory { fs::remove_dir_all(path) } else { fs::remove_file(path) };
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_directory_goes_with_all_that_is_in_it() {
+        let path = std::env::temp_dir().join(format!("netsniff-scratch-{}", std::process::id()));
+        let unfinished = Unfinished::new(path.clone());
+        fs::create_dir_all(path.join("inner")).unwrap();
+        fs::write(path.join("inner/file"), "1").unwrap();
+        drop(unfinished);
+        assert!(!path.exists());
+    }
 
     #[test]
     fn a_file_gets_its_name_or_goes() {

@@ -9,14 +9,13 @@ use anyhow::Context as _;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use netsniff_console::printable::printable_lines;
 use netsniff_console::{DONE, FAILED, USAGE, UsageError, say};
-use netsniff_desk::report::{self, ReportArgs};
 use netsniff_desk::top::{self, TopArgs};
 use netsniff_lab::commands::Program;
 
 use crate::commands::help::{completions, man, schema};
 use crate::commands::{
     analyze, anonymize, config as config_command, doctor, extcap, extract, generate, info, lab,
-    protocols, receive, record, replay, selftest, sort,
+    protocols, receive, record, replay, report, selftest, sort,
 };
 use crate::config::{self, ConfigArgs};
 use crate::meant_command::with_command;
@@ -57,7 +56,7 @@ enum Command {
     Receive(Box<receive::ReceiveArgs>),
     Record(Box<record::RecordArgs>),
     Replay(Box<replay::ReplayArgs>),
-    Report(ReportArgs),
+    Report(report::ReportArgs),
     Sort(sort::SortArgs),
     Top(Box<TopArgs>),
     Protocols(protocols::ProtocolsArgs),

@@ -1,13 +1,14 @@
 //! Captures to logs, by this program itself: as a process, so that an analysis ends with all of its memory.
 
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, bail};
+use netsniff_console::unfinished::Unfinished;
 use netsniff_console::{DAMAGED, DONE, UsageError};
 
 use super::material::{Material, SUMMARY};
@@ -15,7 +16,7 @@ use super::material::{Material, SUMMARY};
 /// A directory for logs that goes when it is no longer needed.
 #[derive(Debug)]
 pub(super) struct Analysed {
-    directory: PathBuf,
+    directory: Unfinished,
     name: String,
 }
 
@@ -38,7 +39,7 @@ impl Analysed {
         }
         let interval = interval(captures)?;
         let scratch = Self { directory: scratch()?, name: name_of(captures) };
-        let summary = File::create_new(scratch.directory.join(SUMMARY))
+        let summary = File::create_new(scratch.directory.path().join(SUMMARY))
             .context("cannot write the summary of the analysis")?;
         let mut command = program()?;
         command.arg("analyze");
@@ -46,7 +47,7 @@ impl Analysed {
             // A name that begins with a dash is no option.
             command.arg("--read").arg(capture);
         }
-        command.arg("--output").arg(&scratch.directory);
+        command.arg("--output").arg(scratch.directory.path());
         command
             .args(["--format", "tsv", "--json", "--notices", "--series"])
             .arg(format!("{interval}ms"));
@@ -60,15 +61,8 @@ impl Analysed {
 
     /// Its logs.
     pub(super) fn material(&self) -> anyhow::Result<Material> {
-        let material = Material::of(&self.directory)?;
+        let material = Material::of(self.directory.path())?;
         Ok(Material { name: self.name.clone(), is_fresh: true, ..material })
-    }
-}
-
-impl Drop for Analysed {
-    fn drop(&mut self) {
-        // What cannot be removed stays, and nothing else can be done.
-        let _ = fs::remove_dir_all(&self.directory);
     }
 }
 
@@ -89,13 +83,13 @@ fn name_of(captures: &[PathBuf]) -> String {
 }
 
 /// A new directory that nobody else can read: logs tell much.
-fn scratch() -> anyhow::Result<PathBuf> {
+fn scratch() -> anyhow::Result<Unfinished> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
     let name = format!("netsniff-report-{}-{now}", std::process::id());
     let directory = std::env::temp_dir().join(name);
     let made = DirBuilder::new().mode(0o700).create(&directory);
     made.with_context(|| format!("cannot make the directory {}", directory.display()))?;
-    Ok(directory)
+    Ok(Unfinished::new(directory))
 }
 
 /// Milliseconds of an interval with which the captures have about as many as a picture shows.
@@ -128,6 +122,8 @@ fn length(seconds: f64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -147,14 +143,12 @@ mod tests {
     #[test]
     fn a_scratch_directory_is_private_and_goes() {
         use std::os::unix::fs::PermissionsExt as _;
-        let directory = scratch().unwrap();
-        assert_eq!(fs::metadata(&directory).unwrap().permissions().mode() & 0o777, 0o700);
-        drop(Analysed { directory: directory.clone(), name: String::new() });
-        assert!(!directory.exists());
-        assert_ne!(
-            scratch().map(|path| fs::remove_dir(&path).map(|()| path)).unwrap().unwrap(),
-            directory
-        );
+        let (directory, other) = (scratch().unwrap(), scratch().unwrap());
+        assert_ne!(directory.path(), other.path());
+        assert_eq!(fs::metadata(directory.path()).unwrap().permissions().mode() & 0o777, 0o700);
+        let path = directory.path().to_owned();
+        drop(Analysed { directory, name: String::new() });
+        assert!(!path.exists());
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub mod receive;
 pub mod record;
 pub mod recording;
 pub mod replay;
+pub mod report;
 pub mod rolling;
 pub mod selftest;
 pub mod sort;
