@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `analysed` | captures to logs, by this program itself |
 //! | `material`, `reading` | a directory of logs, and all of its rows, once each |
-//! | [`sections`] | what is gathered from rows, a file for each section |
+//! | `sections` | what is gathered from rows, a file for each section |
 //! | `sum`, `top` | sums that know what they do not know, and the largest with an exact rest |
 //! | `table`, `matrix`, `plot` | what sections are made of |
 //! | `page` | all of it as HTML |
