@@ -126,7 +126,8 @@ impl TopArgs {
     /// A column that does not exist, or a condition that cannot be understood.
     pub(super) fn model(&self, input: &Input) -> Result<Model, UsageError> {
         let names = |paths: &[PathBuf]| {
-            let names = paths.iter().map(|path| path.display().to_string());
+            let name = |path: &PathBuf| path.file_name().unwrap_or(path.as_os_str()).to_owned();
+            let names = paths.iter().map(|path| name(path).to_string_lossy().into_owned());
             names.collect::<Vec<_>>().join(" ")
         };
         let (title, origin) = match input {

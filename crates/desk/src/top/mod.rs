@@ -21,6 +21,8 @@ mod screen;
 mod source;
 mod tables;
 mod terminal;
+#[cfg(test)]
+mod tests;
 
 use std::io::{IsTerminal as _, stdout};
 use std::sync::mpsc::{Receiver, sync_channel};

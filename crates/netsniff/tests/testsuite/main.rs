@@ -58,6 +58,7 @@ mod summary_sums;
 mod tcp_metrics;
 mod tcp_sums;
 mod text_format;
+mod top;
 mod tshark_checksums;
 mod tshark_conn;
 mod tshark_ssh;

@@ -15,6 +15,8 @@ pub(crate) struct Totals {
     whole: Total,
     /// The last interval that was told for the first time.
     last: Option<i64>,
+    /// The first one, of which only the end may have been seen.
+    first: Option<i64>,
 }
 
 /// What passed in some intervals.
@@ -73,6 +75,7 @@ impl Totals {
             self.whole.open_flows = open_flows;
         } else {
             self.last = Some(number);
+            self.first = self.first.or(Some(number));
         }
         while self.recent.len() > INTERVALS {
             self.recent.pop_first();
@@ -91,6 +94,15 @@ impl Totals {
         let mut sum = Total::default();
         self.recent.range(first..=last).for_each(|(_, total)| sum.add(total));
         sum
+    }
+
+    /// The sum over those of the last intervals that were seen from their begin on, and how many these are; `None` where
+    /// none was.
+    pub(crate) fn whole_intervals(&self, most: usize) -> Option<(Total, i64)> {
+        let (first, last) = self.first.zip(self.last)?;
+        let intervals = i64::try_from(most).unwrap_or(i64::MAX).min(last.saturating_sub(first));
+        let most = usize::try_from(intervals).ok().filter(|intervals| *intervals > 0)?;
+        Some((self.over(Span::Last(most)), intervals))
     }
 
     /// Bytes of each of the last intervals, where none passed 0.
@@ -126,6 +138,12 @@ mod tests {
         assert_eq!(totals.over(Span::Whole).verdict(), CaptureVerdict::Unknown);
         assert_eq!(totals.over(Span::Whole).all.packets, Known(Some(100)));
         assert_eq!(totals.trend(4), [0, 9, 0, 7]);
+        let (total, intervals) = totals.whole_intervals(10).unwrap();
+        assert_eq!(
+            (total.all.packets, intervals),
+            (Known(Some(1)), 2),
+            "not those of the first one"
+        );
         assert_eq!(Totals::default().over(Span::Whole).verdict(), CaptureVerdict::Unknown);
     }
 }

@@ -36,14 +36,13 @@ pub(super) fn table(model: &Model, frame: &mut Frame<'_>, area: Rect) {
 /// How many rows there are, under which condition, and what is missing.
 fn caption(model: &Model, subject: &Subject, table: &Table) -> String {
     let data = model.data();
-    let number = count(table.rows.len() as u64);
     let (what, is_beyond) = match subject {
-        Subject::Hosts => ("hosts", data.hosts.is_beyond()),
-        Subject::Services => ("services", data.services.is_beyond()),
-        Subject::Connections => ("connections", data.connections.given_up() > 0),
-        Subject::Rows(_) => ("rows", data.kept.given_up() > 0),
+        Subject::Hosts => ("host", data.hosts.is_beyond()),
+        Subject::Services => ("service", data.services.is_beyond()),
+        Subject::Connections => ("connection", data.connections.given_up() > 0),
+        Subject::Rows(_) => ("row", data.kept.given_up() > 0),
     };
-    let mut text = format!("{number} {what}");
+    let mut text = things(table.rows.len() as u64, what);
     if let Subject::Rows(uid) = subject {
         text = format!("{text} of {uid}");
         if let Some(row) = data.connections.row(uid) {

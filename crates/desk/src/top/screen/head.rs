@@ -12,7 +12,6 @@ use ratatui::text::{Line, Span as Words};
 
 use super::{bold, coloured, faint};
 use crate::top::data::subjects::Span;
-use crate::top::data::totals::Total;
 use crate::top::model::{Model, VIEWS};
 use crate::top::tables::cell::{spark, time_of_day};
 
@@ -61,29 +60,31 @@ fn rates(model: &Model) -> Line<'static> {
     };
     let (packets, size) = (total.all.packets.0, total.all.bytes.0);
     let mut text = format!("{} packets, {}", shown(packets, count), shown(size, bytes));
-    if let Some(nanos) = length(model, &total) {
-        let each =
-            |value: Option<i64>| value.map_or(0.0, |value| value as f64 * 1e9 / nanos as f64);
-        let (packets, bits) = (each(packets), each(size) * 8.0);
+    if let Some((packets, bits)) = each_second(model) {
         text = format!("{text}; {}, {}", rate(packets, "packets/s"), rate(bits, "bit/s"));
     }
     let open = total.open_flows.map_or_else(|| "-".to_owned(), count);
-    let text = format!("{text}; {} new, {open} open; ", shown(total.flows.new_flows.0, count));
+    let text = format!(" {text}; {} new, {open} open", shown(total.flows.new_flows.0, count));
     let verdict = total.verdict();
     let colour = match verdict {
         CaptureVerdict::Good => coloured(Color::Green),
         CaptureVerdict::Unknown => faint(),
         CaptureVerdict::Degraded | CaptureVerdict::Bad => coloured(Color::Red),
     };
-    Line::from(vec![Words::raw(text), Words::styled(format!("verdict {}", verdict.name()), colour)])
+    Line::from(vec![
+        Words::styled(format!("verdict {}:", verdict.name()), colour),
+        Words::raw(text),
+    ])
 }
 
-/// The length of the span in nanoseconds; that of all time is not known, since intervals without packets have no row.
-fn length(model: &Model, total: &Total) -> Option<i64> {
-    let interval = model.data().interval?;
-    let Span::Last(intervals) = model.span else { return None };
-    let intervals = i64::try_from(intervals).ok()?;
-    (total.intervals > 0).then(|| interval.saturating_mul(intervals))
+/// Packets and bits a second in the intervals of the span that were seen from their begin on. Of all time there is none,
+/// since intervals without packets have no row.
+fn each_second(model: &Model) -> Option<(f64, f64)> {
+    let Span::Last(most) = model.span else { return None };
+    let (total, intervals) = model.data().totals.whole_intervals(most)?;
+    let seconds = model.data().interval? as f64 * intervals as f64 / 1e9;
+    let (packets, bytes) = total.all.packets.0.zip(total.all.bytes.0)?;
+    Some((packets as f64 / seconds, bytes as f64 * 8.0 / seconds))
 }
 
 fn trend(model: &Model, width: u16) -> Line<'static> {
@@ -91,10 +92,10 @@ fn trend(model: &Model, width: u16) -> Line<'static> {
     let interval = data.interval.and_then(|nanos| u64::try_from(nanos).ok());
     let said =
         interval.map_or_else(String::new, |nanos| format!(" bytes each {}", duration(nanos)));
-    let room = usize::from(width).saturating_sub(said.chars().count() + 12);
+    let room = usize::from(width).saturating_sub(said.chars().count() + 17);
     let values = data.totals.trend(room);
     let most = values.iter().copied().max().unwrap_or(0);
-    let up_to = if most > 0 { format!(", ≤{}", bytes(most)) } else { String::new() };
+    let up_to = if most > 0 { format!(", at most {}", bytes(most)) } else { String::new() };
     Line::from(vec![
         Words::styled(spark(&values), coloured(Color::Cyan)),
         Words::styled(format!("{said}{up_to}"), faint()),

@@ -53,13 +53,14 @@ fn foot(model: &Model, frame: &mut Frame<'_>, area: Rect) {
             Asks::Extract(_) => "packets to the file",
             Asks::Record => "record to the file",
         };
-        let wrong = prompt.wrong.as_ref().map(|wrong| format!("   {wrong}")).unwrap_or_default();
-        (format!("{asks}: {}_{wrong}", prompt.text), bold())
+        // What is wrong stays until the next key.
+        let typed = format!("{asks}: {}_", prompt.text);
+        (prompt.wrong.clone().unwrap_or(typed), bold())
     } else if let Some(message) = &model.message {
         (message.clone(), bold())
     } else {
         let keys =
-            "? help  Enter in  Esc back  s sort  r reverse  / where  w span  space freeze  q quit";
+            "?help  Enter  Esc back  s sort  r reverse  / where  w span  space freeze  q quit";
         (keys.to_owned(), faint())
     };
     // Lines of an error are one here.

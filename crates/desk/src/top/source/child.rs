@@ -92,7 +92,10 @@ pub(crate) fn listen(said: impl Read + Send + 'static) -> JoinHandle<Vec<String>
             let mut line = Vec::new();
             match reader.by_ref().take(4096).read_until(b'\n', &mut line) {
                 Ok(0) | Err(_) => return kept.into(),
-                Ok(_) => kept.push_back(String::from_utf8_lossy(&line).trim_end().to_owned()),
+                Ok(_) => {
+                    let line = String::from_utf8_lossy(&line);
+                    kept.push_back(line.trim_start_matches("netsniff: ").trim_end().to_owned());
+                }
             }
             if kept.len() > SAID {
                 kept.pop_front();

@@ -60,13 +60,13 @@ const SERVICES: &[Column] = &[
 ];
 
 const CONNECTIONS: &[Column] = &[
-    text("ORIGINATOR", 20),
-    text("RESPONDER", 20),
-    text("PROTO", 5),
+    text("ORIGINATOR", 22),
+    text("RESPONDER", 22),
     text("SERVICE", 8),
     text("STATE", 5),
     number("BYTES", 8),
     number("RTT", 7),
+    text("PROTO", 5),
     number("PACKETS", 8),
     number("RETX", 6),
     number("LOST NET", 8),
@@ -169,11 +169,11 @@ fn connection(seat: &Seat) -> Option<TableRow> {
     let cells = vec![
         Cell::text(end(row, "id.orig_h", "id.orig_p").as_deref()),
         Cell::text(end(row, "id.resp_h", "id.resp_p").as_deref()),
-        Cell::text(row.text("proto")),
         Cell::text(row.text("service")),
         Cell::text(state),
         Cell::bytes(figures.bytes(), *is_exact),
         Cell::duration(rtt.median),
+        Cell::text(row.text("proto")),
         Cell::count(figures.packets(), *is_exact),
         Cell::count(retransmitted.0, true),
         Cell::bytes(network_lost.0, true),

@@ -1,0 +1,190 @@
+//! `netsniff top` on files and logs: what a screen says is what the logs have, and in a terminal keys do what they say.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use netsniff_testing::{Need, skip};
+
+use crate::recorded::recorded;
+use crate::zeek::corpus::{Scratch, analyze};
+use crate::zeek::log;
+
+fn top(path: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_netsniff"));
+    command.arg("top").arg(path).args(arguments).output().unwrap()
+}
+
+/// The rows of the table on a screen that is large enough for all of them.
+fn table(path: &Path, arguments: &[&str]) -> Vec<Vec<String>> {
+    let out = top(path, &[&["--once", "--size", "200x400"], arguments].concat());
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let text = String::from_utf8(out.stdout).unwrap();
+    let rows = text.lines().skip(6).take_while(|line| !line.is_empty());
+    rows.map(|row| row.split_whitespace().map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn hosts_and_connections_are_those_of_the_logs() {
+    for name in ["office.pcapng", "protocols.pcapng"] {
+        let scratch = Scratch::new("top-once");
+        let all = ["--series", "1s", "--series-hosts", "100000", "--series-conns", "100000"];
+        analyze(&recorded(name), scratch.path(), &all);
+        let conn = log::read(&scratch.path().join("conn.log")).unwrap();
+        let uids: BTreeSet<_> = conn.iter().map(|row| row["uid"].clone()).collect();
+        let shown = table(&recorded(name), &["--view", "connections"]);
+        let last = shown.iter().filter_map(|row| row.last().cloned());
+        assert_eq!(last.collect::<BTreeSet<_>>(), uids, "{name}");
+        let series = log::read(&scratch.path().join("series.log")).unwrap();
+        let hosts = table(&recorded(name), &[]);
+        let mut compared = 0;
+        for row in hosts {
+            let of_host = series.iter().filter(|it| it["kind"] == "host" && it["host"] == row[0]);
+            let packets = |it: &log::Row, column: &str| it[column].parse::<u64>().unwrap();
+            let sum: u64 = of_host
+                .map(|it| packets(it, "sent_packets") + packets(it, "received_packets"))
+                .sum();
+            if sum < 10_000 {
+                assert_eq!(row[5], sum.to_string(), "{name} {row:?}");
+                compared += 1;
+            }
+        }
+        assert!(compared >= 10, "{name}: {compared} hosts");
+        // The logs give the same screens as the capture.
+        for view in ["hosts", "services", "connections"] {
+            let arguments = ["--view", view];
+            assert_eq!(
+                table(&recorded(name), &arguments),
+                table(scratch.path(), &arguments),
+                "{name} {view}"
+            );
+        }
+    }
+}
+
+#[test]
+fn few_rows_are_told_to_be_the_least() {
+    let all = table(&recorded("office.pcapng"), &[]);
+    let some = table(&recorded("office.pcapng"), &["--hosts", "2"]);
+    assert!(all.iter().flatten().all(|cell| !cell.starts_with('≥')), "{all:?}");
+    assert!(some.iter().flatten().any(|cell| cell.starts_with('≥')), "{some:?}");
+    for row in some.iter().filter(|row| !row[5].starts_with('≥')) {
+        assert!(all.iter().any(|it| it[..6] == row[..6]), "{row:?} is said to be all");
+    }
+}
+
+#[test]
+fn what_cannot_be_shown_is_said() {
+    let capture = recorded("office.pcapng");
+    let empty = Scratch::new("top-empty");
+    let cases: [(&Path, &[&str], i32, &str); 5] = [
+        (&capture, &[], 2, "is no terminal: --once prints"),
+        (&capture, &["--once", "--where", "nothing = 3"], 2, "has no column \"nothing\""),
+        (&capture, &["--once", "--sort", "nothing"], 2, "there is no column \"nothing\""),
+        (empty.path(), &["--once"], 1, "has no log `series`"),
+        (Path::new("/nonexistent.pcap"), &["--once"], 1, "cannot open"),
+    ];
+    for (path, arguments, code, said) in cases {
+        let out = top(path, arguments);
+        let errors = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(code), "{errors}");
+        assert!(errors.contains(said), "{errors}");
+        assert!(out.stdout.is_empty());
+    }
+}
+
+/// A terminal of 80 columns and 24 rows in which a command runs; it goes with this value.
+struct Tmux(Scratch);
+
+impl Tmux {
+    /// `None`, said loudly, where tmux is missing.
+    fn start(command: &str) -> Option<Self> {
+        if Command::new("tmux").arg("-V").output().is_err() {
+            skip(Need::Program("tmux"), "keys and screens in a terminal");
+            return None;
+        }
+        let tmux = Self(Scratch::new("top-tmux"));
+        tmux.call(&["new-session", "-d", "-x", "80", "-y", "24", command]);
+        Some(tmux)
+    }
+
+    fn call(&self, arguments: &[&str]) -> String {
+        let mut command = Command::new("tmux");
+        command.arg("-S").arg(self.0.path().join("socket")).args(["-f", "/dev/null"]);
+        let out = command.args(arguments).env("LC_ALL", "C.UTF-8").output().unwrap();
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    }
+
+    fn keys(&self, keys: &[&str]) {
+        for key in keys {
+            self.call(&["send-keys", key]);
+            // What follows an escape at once belongs to it.
+            thread::sleep(Duration::from_millis(if *key == "Escape" { 200 } else { 20 }));
+        }
+    }
+
+    /// Waits for a screen that has all of this.
+    fn await_screen(&self, wanted: &[&str]) -> String {
+        let begin = Instant::now();
+        loop {
+            let screen = self.call(&["capture-pane", "-p"]);
+            if wanted.iter().all(|text| screen.contains(text)) {
+                return screen;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(20), "{wanted:?} is not in\n{screen}");
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        self.call(&["kill-server"]);
+    }
+}
+
+#[test]
+fn keys_in_screens_out() {
+    let scratch = Scratch::new("top-extract");
+    let command = format!(
+        "cd {}; {} top {}; echo ended $?; stty -a | grep -ow -e '-*icanon' -e '-*echo'; sleep 100",
+        scratch.path().display(),
+        env!("CARGO_BIN_EXE_netsniff"),
+        recorded("office.pcapng").display()
+    );
+    let Some(tmux) = Tmux::start(&command) else { return };
+    let first = tmux.await_screen(&["read to its end", "23 hosts", "▼SENT", "2001:db8:2::80"]);
+    assert_eq!(first.lines().count(), 24);
+    tmux.keys(&["Down", "Enter"]);
+    tmux.await_screen(&["16 connections of 193, where id.orig_h = '198.51.100.80'"]);
+    tmux.keys(&["Enter"]);
+    tmux.await_screen(&["10 rows of C0xKprc12Yk5xOCE9a", "▲TIME"]);
+    tmux.keys(&["p"]);
+    tmux.await_screen(&["packets of C0xKprc12Yk5xOCE9a", "eth:ip:tcp", "[SYN]", "0000  02 00"]);
+    tmux.keys(&["Escape", "e", "Enter"]);
+    tmux.await_screen(&["extracted to C0xKprc12Yk5xOCE9a.pcapng"]);
+    let extracted = scratch.path().join("C0xKprc12Yk5xOCE9a.pcapng");
+    let again = table(&extracted, &["--view", "connections"]);
+    assert_eq!(again.len(), 1);
+    assert_eq!(again[0].last().unwrap(), "C0xKprc12Yk5xOCE9a");
+    tmux.keys(&["Escape", "Escape", "2"]);
+    tmux.await_screen(&["12 services", "http"]);
+    tmux.keys(&["4"]);
+    tmux.await_screen(&["dropped, as the capture tells", "unavailable", "18.8 kB"]);
+    tmux.keys(&["?"]);
+    tmux.await_screen(&["Keys and signs"]);
+    tmux.keys(&["x", "3", "/", "id.resp_p = 22", "Enter"]);
+    tmux.await_screen(&["10 connections of 193, where id.resp_p = 22"]);
+    tmux.call(&["resize-window", "-x", "160", "-y", "50"]);
+    tmux.await_screen(&["UID", "QUALITY", "DURATION"]);
+    tmux.keys(&["C-c"]);
+    let last = tmux.await_screen(&["ended 0"]);
+    assert!(
+        !last.contains("-icanon") && !last.contains("-echo") && last.contains("icanon"),
+        "{last}"
+    );
+    assert!(fs::metadata(extracted).unwrap().len() > 1000);
+}
