@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event as Input, KeyCode, KeyEventKind, KeyModifiers};
+use ratatui::layout::Rect;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -51,7 +52,11 @@ fn run(
         }
         let wait = if is_due { wait } else { Duration::from_secs(3600) };
         match events.recv_timeout(wait) {
-            Ok(Event::Redraw) => terminal.clear()?,
+            Ok(Event::Redraw) => {
+                // This clears the screen. `clear` would ask for the place of the cursor, whose answer comes among the keys.
+                let size = terminal.size()?;
+                terminal.resize(Rect::new(0, 0, size.width, size.height))?;
+            }
             Ok(event) => {
                 // A key is answered at once.
                 if matches!(event, Event::Key(_)) {

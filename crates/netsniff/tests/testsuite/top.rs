@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -80,6 +80,7 @@ fn few_rows_are_told_to_be_the_least() {
 fn what_cannot_be_shown_is_said() {
     let capture = recorded("office.pcapng");
     let empty = Scratch::new("top-empty");
+    fs::create_dir_all(empty.path()).unwrap();
     let cases: [(&Path, &[&str], i32, &str); 5] = [
         (&capture, &[], 2, "is no terminal: --once prints"),
         (&capture, &["--once", "--where", "nothing = 3"], 2, "has no column \"nothing\""),
@@ -97,7 +98,7 @@ fn what_cannot_be_shown_is_said() {
 }
 
 /// A terminal of 80 columns and 24 rows in which a command runs; it goes with this value.
-struct Tmux(Scratch);
+struct Tmux(PathBuf);
 
 impl Tmux {
     /// `None`, said loudly, where tmux is missing.
@@ -106,14 +107,15 @@ impl Tmux {
             skip(Need::Program("tmux"), "keys and screens in a terminal");
             return None;
         }
-        let tmux = Self(Scratch::new("top-tmux"));
+        // Names of sockets are short.
+        let tmux = Self(std::env::temp_dir().join(format!("nstop-{}", std::process::id())));
         tmux.call(&["new-session", "-d", "-x", "80", "-y", "24", command]);
         Some(tmux)
     }
 
     fn call(&self, arguments: &[&str]) -> String {
         let mut command = Command::new("tmux");
-        command.arg("-S").arg(self.0.path().join("socket")).args(["-f", "/dev/null"]);
+        command.arg("-S").arg(&self.0).args(["-f", "/dev/null"]);
         let out = command.args(arguments).env("LC_ALL", "C.UTF-8").output().unwrap();
         String::from_utf8_lossy(&out.stdout).into_owned()
     }
@@ -143,12 +145,14 @@ impl Tmux {
 impl Drop for Tmux {
     fn drop(&mut self) {
         self.call(&["kill-server"]);
+        let _ = fs::remove_file(&self.0);
     }
 }
 
 #[test]
 fn keys_in_screens_out() {
     let scratch = Scratch::new("top-extract");
+    fs::create_dir_all(scratch.path()).unwrap();
     let command = format!(
         "cd {}; {} top {}; echo ended $?; stty -a | grep -ow -e '-*icanon' -e '-*echo'; sleep 100",
         scratch.path().display(),

@@ -3,9 +3,7 @@
 use std::net::IpAddr;
 
 use netsniff_analysis::Record;
-use netsniff_analysis::record::{
-    Elements, FieldInfo, Interval, LogType, Scalar, Shape, Value, Visitor,
-};
+use netsniff_analysis::record::{Elements, Interval, LogType, Scalar, Shape, Value, Visitor};
 use netsniff_analysis::rows::LOGS;
 use netsniff_packet::{Address, Timestamp};
 use serde_json::{Map, Value as Json};
@@ -87,7 +85,7 @@ impl LogRow {
     pub(crate) fn shown(&self) -> impl Iterator<Item = (&'static str, String)> {
         self.log.fields.iter().filter_map(|field| {
             let cell = self.cells.get(field.name)?;
-            Some((field.name, shown(cell, field)))
+            Some((field.name, shown(cell)))
         })
     }
 }
@@ -98,11 +96,11 @@ fn nanos(seconds: f64) -> i64 {
 }
 
 /// A cell as people read it.
-fn shown(cell: &Json, field: &FieldInfo) -> String {
+fn shown(cell: &Json) -> String {
     match cell {
         Json::String(text) => text.clone(),
         Json::Array(list) => {
-            let parts: Vec<_> = list.iter().map(|cell| shown(cell, field)).collect();
+            let parts: Vec<_> = list.iter().map(shown).collect();
             parts.join(",")
         }
         Json::Bool(is) => if *is { "T" } else { "F" }.to_owned(),

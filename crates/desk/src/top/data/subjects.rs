@@ -146,10 +146,10 @@ impl Listing {
     }
 
     fn subjects(&self) -> Vec<Subject> {
-        let subject = |(name, listed): (&Box<str>, &Listed)| {
+        let subject = |(name, listed): (_, &Listed)| {
             let is_exact = listed.beside_rests >= self.rests;
             let figures = if is_exact { listed.figures } else { listed.figures.partial() };
-            Subject { name: name.clone(), figures, is_exact }
+            Subject { name: Box::clone(name), figures, is_exact }
         };
         self.named.iter().map(subject).collect()
     }
