@@ -121,9 +121,9 @@ where
         let (batch, progress) = pool.read(source)?;
         engine.batch_with(&batch, attendant, &mut output);
         if settings.prompt {
-            output.publish()?
+            output.publish()?;
         } else {
-            output.check()?
+            output.check()?;
         }
         attendant.taken(source)?;
         pool.give_back(batch);
