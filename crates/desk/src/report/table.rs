@@ -50,6 +50,21 @@ pub(super) struct Cell {
     pub look: Option<&'static str>,
     /// Its part of the largest of its column, of 100, where a bar shows that.
     pub bar: Option<u8>,
+    /// What is left of it where rows that it is made of may be missing.
+    #[serde(skip)]
+    pub in_part: InPart,
+}
+
+/// What a value is where some of the rows that it is made of may be missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum InPart {
+    /// The same: it is no value of many rows.
+    #[default]
+    Same,
+    /// A lower bound: it is a sum.
+    Bound,
+    /// Nothing: it is a mean, or the least or the most.
+    Nothing,
 }
 
 /// What stands for a value that is not set.
@@ -101,14 +116,14 @@ impl Cell {
     pub(super) fn count(count: impl Into<u128>) -> Self {
         let count = count.into();
         let text = exact(i128::try_from(count).unwrap_or(i128::MAX));
-        Self { text, value: Some(count.to_string()), ..Self::default() }
+        Self { text, value: Some(count.to_string()), in_part: InPart::Bound, ..Self::default() }
     }
 
     /// Bytes, which read as MB and the like.
     pub(super) fn bytes(count: u128) -> Self {
         let title = format!("{} bytes", Self::count(count).text);
         let text = bytes(u64::try_from(count).unwrap_or(u64::MAX));
-        Self { text, value: Some(count.to_string()), title: Some(title), ..Self::default() }
+        Self { text, title: Some(title), ..Self::count(count) }
     }
 
     /// A number of a row that may not tell it.
@@ -134,6 +149,15 @@ impl Cell {
         Self { text: format!("\u{2265} {}", cell.text), title: Some(title), ..cell }
     }
 
+    /// It where some of the rows that it is made of may be missing.
+    pub(super) fn in_part(self, why: &str) -> Self {
+        match self.in_part {
+            InPart::Bound => self.at_least(why),
+            InPart::Nothing => Self::unset(why),
+            InPart::Same => self,
+        }
+    }
+
     /// It as what is known at least.
     pub(super) fn at_least(self, why: &str) -> Self {
         if self.text.starts_with('\u{2265}') || self.text == UNSET {
@@ -147,8 +171,9 @@ impl Cell {
         let Some(nanos) = nanos else { return Self::unset("no row tells it") };
         let sign = if nanos < 0 { "\u{2212}" } else { "" };
         let text = format!("{sign}{}", duration(nanos.unsigned_abs()));
-        let title = format!("{} s", decimal(nanos));
-        Self { text, value: Some(nanos.to_string()), title: Some(title), ..Self::default() }
+        let title = Some(format!("{} s", decimal(nanos)));
+        let value = Some(nanos.to_string());
+        Self { text, value, title, in_part: InPart::Nothing, ..Self::default() }
     }
 
     /// The mean of spans.

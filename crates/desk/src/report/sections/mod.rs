@@ -125,15 +125,13 @@ pub(super) fn ranked<K, T: Tally>(
         format!("there are more {many} than are told apart: some of it may be among the others");
     for (key, tally) in &ranked.shown {
         let row = cells(Some(key), tally);
-        let row = row.into_iter().map(|cell| match cell.value {
-            Some(_) if ranked.is_partial => cell.at_least(&why),
-            _ => cell,
-        });
+        let row =
+            row.into_iter().map(|cell| if ranked.is_partial { cell.in_part(&why) } else { cell });
         table.rows.push(row.collect());
     }
     if ranked.is_partial {
         table.notes.push(format!(
-            "There are more {many} than are told apart. Rows are lower bounds; together with the last row they are all."
+            "There are more {many} than are told apart. Sums of a row are lower bounds; together with the last row they are all."
         ));
     }
     if ranked.others != Some(0) {
@@ -158,4 +156,40 @@ pub(super) fn endpoint(row: &Row<'_>, host: &str, port: &str) -> Option<String> 
     let host = row.text(host)?;
     let Some(port) = row.text(port) else { return Some(host.into_owned()) };
     Some(if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_in_part_is_a_bound_or_nothing() {
+        #[derive(Default)]
+        struct Times(u64);
+        impl Tally for Times {
+            fn merge(&mut self, other: Self) {
+                self.0 += other.0;
+            }
+
+            fn rank(&self) -> u128 {
+                self.0.into()
+            }
+        }
+        let shown = |is_partial: bool| {
+            let others = (!is_partial).then_some(1);
+            let all = Ranked { shown: vec![("a", Times(5))], rest: Times(7), others, is_partial };
+            let table = ranked(Table::default(), &all, ("thing", "things"), |key, times| {
+                let name = Cell::text(key.copied().unwrap_or_default());
+                vec![name, Cell::count(times.0), Cell::span(Some(1_000_000)), Cell::time(Some(0))]
+            });
+            let texts =
+                |row: &Vec<Cell>| row.iter().map(|cell| cell.text.clone()).collect::<Vec<_>>();
+            (texts(&table.rows[0]), table.foot[0][0].text.clone())
+        };
+        let day = "1970-01-01 00:00:00.000";
+        assert_eq!(shown(false).0, ["a", "5", "1.00 ms", day]);
+        assert_eq!(shown(false).1, "1 other thing");
+        assert_eq!(shown(true).0, ["a", "\u{2265} 5", "\u{2013}", day]);
+        assert_eq!(shown(true).1, "all other things");
+    }
 }
