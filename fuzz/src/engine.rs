@@ -40,6 +40,7 @@ pub fn check(input: &[u8]) -> usize {
         series: (bounds & 0x80 != 0).then_some(SeriesOptions {
             interval: core::time::Duration::from_millis(100),
             hosts: 2,
+            connections: 1 + usize::from(bounds & 3),
             interface: None,
             is_of_ring: false,
         }),
