@@ -146,6 +146,53 @@ fn files_of_a_directory_are_read_as_they_come() {
 }
 
 #[test]
+fn a_file_that_gets_another_name_is_read_on() {
+    let (folder, office) = (Folder::new("follow-renamed"), fixture("office"));
+    let (path, renamed) = (folder.path("grows.pcapng"), folder.path("renamed.pcapng"));
+    fs::write(&path, &office[..PIECE]).unwrap();
+    let following = Following::start(&["--follow", path.to_str().unwrap()], Stdio::null());
+    let mut rows = following.until("\"http\"");
+    fs::rename(&path, &renamed).unwrap();
+    thread::sleep(Duration::from_millis(300));
+    append(&renamed, &office[PIECE..]);
+    let expected = rows_of(&[renamed]);
+    rows.extend(following.until(late(&expected)));
+    let (last, code, said) = following.end();
+    rows.extend(last);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(rows == expected, "other rows than of the whole");
+}
+
+#[test]
+fn names_of_a_ring_are_read_again() {
+    let folder = Folder::new("follow-ring");
+    let made = folder.path("made.pcapng");
+    let words = "generate hosts --mix http --sessions 60 --seed 1 --start 1795400000 -q -w";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_netsniff"));
+    assert!(command.args(words.split(' ')).arg(&made).status().unwrap().success());
+    let all = ["office", "protocols"].map(fixture).into_iter().chain([fs::read(&made).unwrap()]);
+    let all: Vec<_> = all.collect();
+    let parts: Vec<_> = (0..3).map(|at| folder.path(&format!("part{at}.pcapng"))).collect();
+    parts.iter().zip(&all).for_each(|(path, bytes)| fs::write(path, bytes).unwrap());
+    let expected = rows_of(&parts);
+    let ring = folder.path("ring");
+    fs::create_dir(&ring).unwrap();
+    let following = Following::start(&["--follow", ring.to_str().unwrap()], Stdio::null());
+    let mut rows = Vec::new();
+    for (at, bytes) in all.iter().enumerate() {
+        // In place, as tcpdump -W does.
+        fs::write(ring.join(format!("r.pcap{}", at % 2)), bytes).unwrap();
+        // The next one is seen at the next look.
+        thread::sleep(Duration::from_millis(1500));
+    }
+    rows.extend(following.until(late(&expected)));
+    let (last, code, said) = following.end();
+    rows.extend(last);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(rows == expected, "other rows than of all three");
+}
+
+#[test]
 fn what_is_not_read_to_its_end_is_told() {
     let (folder, office) = (Folder::new("follow-cut"), fixture("office"));
     let path = folder.path("grows.pcapng");

@@ -110,7 +110,7 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let summary = analysis.summary();
     print_summary(&summary, args, &target)?;
     let damaged = summary.input.sources.iter().any(|source| source.damage_count > 0);
-    let code = exit_code(args, &analysis, damaged || !refused.is_empty() || inputs.refused() > 0);
+    let code = exit_code(args, &analysis, damaged || !refused.is_empty() || inputs.lacks_files());
     let has_failed = extracted.is_some_and(|directory| directory.has_failed());
     let has_failed = has_failed || !index(args, &paths)?;
     Ok(if has_failed { FAILED } else { code })

@@ -127,9 +127,10 @@ impl Inputs {
         self.followed.is_some() || self.size().is_none()
     }
 
-    /// Files of what is followed that could not be read at all.
-    pub(crate) fn refused(&self) -> u64 {
-        self.followed.as_ref().map_or(0, Followed::refused)
+    /// Whether files of what is followed are not in the logs, or not whole.
+    pub(crate) fn lacks_files(&self) -> bool {
+        let grew = || self.files.iter().any(|file| file.grown().is_some());
+        self.followed.as_ref().is_some_and(|followed| followed.refused() > 0 || grew())
     }
 
     /// Lets packets wait for those with earlier stamps, for no longer than `window`.

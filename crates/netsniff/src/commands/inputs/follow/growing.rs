@@ -3,19 +3,20 @@
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::folder::Folder;
+use super::folder::{Folder, Head};
 use super::{Followed, POLL};
 
-/// Reads a file that grows. Its end comes where nobody adds to it any more: behind a signal, with the next file of its
-/// directory, or once its name stands for another file or for none.
+/// Reads a file that grows, also where it gets another name. Its end comes where nobody adds to it any more: behind a
+/// signal, with the next file of its directory, or once it has no name.
 pub(super) struct Growing {
     /// `None` behind the end.
     file: Option<File>,
-    path: PathBuf,
+    /// How it began when it was opened.
+    head: Head,
     position: Arc<AtomicU64>,
     folder: Option<Arc<Folder>>,
     is_over: Arc<AtomicBool>,
@@ -36,8 +37,8 @@ impl Growing {
             return Err("only a file or a directory can be followed".to_owned());
         }
         Ok(Self {
+            head: Head::of(&file, None).map_err(|error| format!("cannot read: {error}"))?,
             file: Some(file),
-            path: path.to_owned(),
             position: Arc::clone(&followed.position),
             folder: followed.folder.clone(),
             is_over: Arc::clone(&followed.is_over),
@@ -47,9 +48,24 @@ impl Growing {
 
     /// Whether nobody adds to the file after what is there now.
     fn is_last(&self, metadata: &Metadata) -> bool {
-        let same = |now: Metadata| (now.dev(), now.ino()) == (metadata.dev(), metadata.ino());
-        self.folder.as_ref().is_some_and(|folder| folder.has_next())
-            || !self.path.metadata().is_ok_and(same)
+        self.folder.as_ref().is_some_and(|folder| folder.has_next()) || metadata.nlink() == 0
+    }
+
+    /// Ends the file, which must still be the one that was opened.
+    fn end(&mut self) -> io::Result<usize> {
+        let Some(file) = self.file.take() else { return Ok(0) };
+        let position = self.position.load(Ordering::Relaxed);
+        let said = if file.metadata()?.len() < position {
+            format!("it was cut when {position} bytes of it had been read")
+        } else if !self.head.is_of(&file)? {
+            format!("it was written anew when {position} bytes of it had been read")
+        } else {
+            return self.folder.as_ref().map_or(Ok(()), |folder| folder.left(&file)).map(|()| 0);
+        };
+        if let Some(folder) = &self.folder {
+            folder.lost();
+        }
+        Err(io::Error::other(said))
     }
 
     /// How much may be read into a buffer of `wanted` bytes, before the place where a signal ended it.
@@ -76,19 +92,12 @@ impl Read for Growing {
             }
             let metadata = file.metadata()?;
             let position = self.position.load(Ordering::Relaxed);
-            if metadata.len() < position {
-                let left = metadata.len();
-                let said = format!("it was cut to {left} bytes when {position} had been read");
-                return Err(io::Error::other(said));
-            }
-            if self.end.is_some() {
-                self.file = None;
-                return Ok(0);
+            if metadata.len() < position || self.end.is_some() {
+                return self.end();
             }
             // What came between the read and this look is read first.
             if self.is_last(&metadata) && file_len(self.file.as_ref())? == position {
-                self.file = None;
-                return Ok(0);
+                return self.end();
             }
             if metadata.len() == position {
                 std::thread::sleep(POLL);

@@ -76,23 +76,27 @@ impl Followed {
         }
     }
 
-    /// Files that could not be read at all.
+    /// Files that could not be read at all, or not as they were first seen.
     pub(super) const fn refused(&self) -> u64 {
         self.refused
     }
 
     /// The bytes of the file that is left, as many as were read; `None` where it is the only one, which may grow on.
     pub(super) fn leave(&self) -> Option<u64> {
-        let read = self.position.load(Ordering::Relaxed);
-        let folder = self.folder.as_ref()?;
-        folder.left(read);
-        Some(read)
+        self.folder.as_ref().map(|_| self.position.load(Ordering::Relaxed))
     }
 
     fn next_path(&mut self) -> Option<PathBuf> {
         let Some(folder) = &self.folder else { return self.file.take() };
         while !self.is_over.load(Ordering::Relaxed) {
-            if let Some(path) = folder.next() {
+            if let Some((path, is_anew)) = folder.next() {
+                if is_anew {
+                    say(&format!(
+                        "{}: it was written anew before it was read; what it had is lost",
+                        path.display()
+                    ));
+                    self.refused += 1;
+                }
                 return Some(path);
             }
             std::thread::sleep(POLL);
