@@ -46,7 +46,7 @@ impl<'a> Setting<'a> {
     pub(super) fn of_rules(&self, count: usize) -> Self {
         Self {
             thresholds: self.thresholds,
-            table_bytes: self.table_bytes / count.max(1),
+            table_bytes: self.table_bytes.min(LARGEST) / count.max(1),
             tables: Cell::new(0),
         }
     }

@@ -14,7 +14,8 @@ use crate::notice::threshold::Threshold;
 static CONFLICT: Note = Note {
     name: "Netsniff::ARP_Conflict",
     doc: "An IP address changed its hardware address `arp_changes` times within `arp_seconds`, by the senders of ARP, \
-          and came back to one that it had before. Interfaces and VLANs count apart. Only Ethernet is looked at.",
+          and came back to one that it had before. Interfaces and VLANs count apart, and so do the interfaces of \
+          several files that are read together. Only Ethernet is looked at.",
     confidence: "Medium: the two routers of a pair that cannot hear each other, and a bond whose links take turns, look \
                  the same. A single change, as of a new card or of a router that takes over, is none.",
     advice: "Find the hosts by their hardware addresses in `sub`: two have one address, or one stands between others.",

@@ -15,7 +15,7 @@ use crate::record::Port;
 static BEACON: Note = Note {
     name: "Netsniff::Beacon",
     doc: "A host made `beacon_connections` connections to one port of another host at regular times, and sent about as \
-          much in each. The median absolute deviation of the times between them is at most \
+          much in each. Connections in which it sent nothing do not count. The median absolute deviation of the times between them is at most \
           `beacon_jitter_percent` of their median, which is at least `beacon_seconds`, so that a few may be \
           missing or late. That of the bytes is at most `beacon_jitter_percent` of their median, or 32 bytes.",
     confidence: "Medium; low for services that ask regularly by design (NTP, DNS, DHCP, SNMP and the like), and where the \
@@ -88,7 +88,7 @@ struct Rule {
 #[derive(Debug, Default)]
 struct Series {
     starts: Vec<i64>,
-    /// Bytes that the originator sent; those of a connection without such a count are missing.
+    /// Bytes that the originator sent.
     sizes: Vec<u64>,
     is_lossy: bool,
     uids: Vec<String>,
@@ -145,10 +145,9 @@ impl Series {
         is_beacon.then_some(Beacon { period, size })
     }
 
-    fn add(&mut self, start: i64, sighting: &Sighting) {
+    fn add(&mut self, start: i64, size: u64, sighting: &Sighting) {
         self.starts.push(start);
-        let size = sighting.number("orig_bytes").and_then(|bytes| u64::try_from(bytes).ok());
-        self.sizes.extend(size);
+        self.sizes.push(size);
         self.is_lossy |= matches!(sighting.word("quality"), Some("touched" | "suspect"));
         if self.uids.len() < MOST_UIDS {
             self.uids.extend(sighting.word("uid").map(str::to_owned));
@@ -184,11 +183,11 @@ impl Finding for Beacons {
         ) else {
             return;
         };
-        if is_of_many(to) {
-            return;
-        }
+        // An attempt to connect sends nothing.
+        let size = sighting.number("orig_bytes").and_then(|bytes| u64::try_from(bytes).ok());
+        let Some(size) = size.filter(|size| *size > 0 && !is_of_many(to)) else { return };
         let series = self.pairs.entry(&(is_tcp, from, to, port), Series::default);
-        series.add(start, sighting);
+        series.add(start, size, sighting);
         if series.starts.len() < self.rule.many {
             return;
         }

@@ -167,6 +167,12 @@ fn a_beacon_is_found_and_people_are_not() {
     assert_eq!(names(&found(connections(irregular, |_| 300))), []);
     let sizes = |at: u64| 100 + (at * at * 7_919 % 9_000) as usize;
     assert_eq!(names(&found(connections(regular, sizes))), []);
+    // Attempts send nothing, whatever one connection among them sent.
+    let mut attempts = Traffic::default();
+    attempts.exchange(host(SERVER, 443), 1, 300);
+    (1..25).for_each(|at| attempts.attempt(host(SERVER, 443), regular(at), true));
+    let rows = found(attempts);
+    assert!(!names(&rows).iter().any(|(name, _)| *name == "Netsniff::Beacon"), "{rows:?}");
 }
 
 /// A message of NTP from a server whose clock is so many seconds before that of the capture.

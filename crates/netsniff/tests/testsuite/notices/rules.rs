@@ -106,6 +106,40 @@ fn wrong_rules_are_refused_with_their_place() {
     assert!(said.contains("did you mean rcode_name?"), "{said}");
 }
 
+#[test]
+fn rules_on_logs_that_are_not_made_are_refused() {
+    let scratch = Scratch::new("rules-unmade");
+    let said = |log: &str, options: &[&str]| {
+        let rule = format!(
+            "[[rule]]\nname = \"Site::Any\"\nlog = \"{log}\"\nwhere = \"ts > 0\"\nconfidence = \"low\"\nmsg = \"any\"\n"
+        );
+        let file = file(&scratch, &rule);
+        let options = [&["--notice-rules", file.to_str().unwrap()], options].concat();
+        let run = netsniff(&recorded("office.pcapng"), &options);
+        (run.status.code(), String::from_utf8_lossy(&run.stderr).into_owned())
+    };
+    for (log, options, lacks) in [
+        ("rtt", &[][..], "--rtt-interval"),
+        ("series", &[], "--series"),
+        ("tcp", &["--depth", "flows"], "--depth tcp"),
+        ("http", &["--depth", "tcp"], "--depth protocols"),
+        ("http", &["--protocols", "dns"], "its protocol in --protocols"),
+    ] {
+        let (code, said) = said(log, options);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(
+            said.contains(&format!("the log {log}, which is not made without {lacks}")),
+            "{said}"
+        );
+    }
+    for (log, options) in
+        [("rtt", &["-s", "1"][..]), ("http", &[]), ("conn", &["--depth", "flows"])]
+    {
+        let (code, said) = said(log, options);
+        assert_eq!(code, Some(0), "{said}");
+    }
+}
+
 /// The same finding again is told only after an hour, with how often it was found meanwhile.
 #[test]
 fn what_was_not_told_is_counted() {

@@ -170,7 +170,7 @@ impl OpenFile {
         );
         if hurried > 0 {
             outcome.left_out.push(format!(
-                "{} has no index, which would lack some of {hurried} packets: while fragments waited for the rest of                  their datagrams, and SYNs for answers, they took more than {} MiB of memory",
+                "{} has no index, which would lack some of {hurried} packets: while fragments waited for the rest of their datagrams, and SYNs for answers, they took more than {} MiB of memory",
                 sidecar.capture().display(),
                 MOST_HELD >> 20
             ));

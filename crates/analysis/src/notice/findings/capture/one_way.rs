@@ -54,7 +54,9 @@ fn is_one_way(sighting: &Sighting) -> Option<bool> {
     let [orig, resp] = ["orig_pkts", "resp_pkts"].map(|column| sighting.number(column));
     let (orig, resp) = (orig?, resp?);
     let history = sighting.word("history").unwrap_or_default();
-    let goes_on = history.contains(['A', 'D', 'F', 'a', 'd', 'f']);
+    // Lone ends and acknowledgements are what scans send.
+    let begins = history.contains(['S', 'H', 's', 'h']);
+    let goes_on = history.contains(['D', 'd']) || begins && history.contains(['A', 'F', 'a', 'f']);
     match (orig, resp) {
         (1.., 1..) => Some(false),
         // One packet is too little: it may be the first or last one of the capture.

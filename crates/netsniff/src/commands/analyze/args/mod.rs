@@ -372,7 +372,7 @@ impl AnalyzeArgs {
         let depth = self.depth.depth(self.rtt_interval.is_some(), self.extraction.is_wanted())?;
         let rest = self.memory.map(|memory| self.beyond_buffers(memory)).transpose()?;
         let finding_bytes = rest.map(|rest| self.notices.bytes(rest));
-        Ok(Options {
+        let options = Options {
             depth,
             rtt_interval: self.rtt_interval,
             series: self.series.options(),
@@ -385,9 +385,10 @@ impl AnalyzeArgs {
             protocols: self.protocols,
             hashes: self.hashes,
             bodies: self.bodies()?,
-            watch: self.notices.watch(finding_bytes, self.anonymize)?,
             ..Options::default()
-        })
+        };
+        let watch = self.notices.watch(finding_bytes, self.anonymize, &options)?;
+        Ok(Options { watch, ..options })
     }
 
     /// How much of bodies is decoded, unless something wants all of them.

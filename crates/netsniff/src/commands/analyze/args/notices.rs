@@ -4,11 +4,15 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use netsniff_analysis::Options;
+use netsniff_analysis::depth::Depth;
 use netsniff_analysis::notice::Watch;
 use netsniff_analysis::notice::findings::thresholds;
 use netsniff_analysis::notice::intel::Indicators;
 use netsniff_analysis::notice::rules::Rule;
 use netsniff_analysis::notice::threshold::Thresholds;
+use netsniff_analysis::protocol::ProtocolId;
+use netsniff_analysis::record::LogType;
 use netsniff_console::UsageError;
 
 use super::rules;
@@ -39,17 +43,47 @@ fn parse(text: &str) -> Result<Thresholds, String> {
     Thresholds::parse(text, &thresholds())
 }
 
+/// The option without which an analysis makes no such log.
+fn lacks(log: &LogType, options: &Options) -> Option<&'static str> {
+    let is_of = |id: &ProtocolId| id.protocol().logs().iter().any(|its| its.path == log.path);
+    let mut owners = ProtocolId::all().filter(is_of).peekable();
+    let series = options.series.as_ref();
+    match log.path {
+        "rtt" if options.rtt_interval.is_none() => Some("--rtt-interval"),
+        "series" if series.is_none() => Some("--series"),
+        "series_conn" if series.is_none_or(|series| series.connections == 0) => {
+            Some("--series-conns")
+        }
+        "conn" if options.depth < Depth::Flows => Some("--depth flows"),
+        "tcp" if options.depth < Depth::Tcp => Some("--depth tcp"),
+        _ if owners.peek().is_none() => None,
+        _ if options.depth < Depth::Protocols => Some("--depth protocols"),
+        _ if !owners.any(|id| options.protocols.has(id)) => Some("its protocol in --protocols"),
+        _ => None,
+    }
+}
+
 impl NoticeArgs {
-    /// What records are looked through for, if anything; within `bytes`, where these are bounded. With
-    /// `hides`, rows have pseudonyms.
+    /// What records are looked through for in an analysis with `options`, if anything; within `bytes`, where these are
+    /// bounded. With `hides`, rows have pseudonyms.
     pub(super) fn watch(
         &self,
         bytes: Option<usize>,
         hides: bool,
+        options: &Options,
     ) -> Result<Option<Arc<Watch>>, UsageError> {
         let findings = self.notices.then(|| self.notice_thresholds.clone().unwrap_or_default());
         let indicators = self.indicators()?.map(Arc::new);
-        Ok(Watch::new(findings, indicators, self.rules()?, bytes, hides).map(Arc::new))
+        let rules = self.rules()?;
+        for rule in &rules {
+            if let Some(option) = lacks(rule.log, options) {
+                return Err(UsageError(format!(
+                    "--notice-rules: the rule {} asks the log {}, which is not made without {option}",
+                    rule.name, rule.log.path
+                )));
+            }
+        }
+        Ok(Watch::new(findings, indicators, rules, bytes, hides).map(Arc::new))
     }
 
     /// Bytes of `rest` that findings may remember.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use netsniff_analysis::log::Confidence;
 use netsniff_analysis::notice::findings::FINDINGS;
 use netsniff_analysis::notice::rules::{LATE, MOST_COUNT, NOT_ASKED, Rule, USUAL};
-use netsniff_analysis::record::LogType;
+use netsniff_analysis::record::{LogType, Scalar};
 use netsniff_analysis::rows::LOGS;
 use netsniff_output::condition::Condition;
 use toml::Spanned;
@@ -108,13 +108,13 @@ impl Table<'_> {
             let said = format!("unknown key {:?}; a rule has {}", key.get_ref(), KEYS.join(", "));
             return Err(self.file.fault(&key.span(), said));
         }
-        let log = self.log()?;
+        let (name, log) = (self.name()?, self.log()?);
         let count = self.number("count")?.unwrap_or(1);
         if count > MOST_COUNT as u64 {
             return Err(self.wrong("count", format!("count is at most {MOST_COUNT}")));
         }
         Ok(Rule {
-            name: self.name()?,
+            name,
             log,
             test: Arc::new(self.condition(log)?),
             confidence: self.confidence()?,
@@ -214,6 +214,9 @@ impl Table<'_> {
             let name = column.get_ref().as_str().unwrap_or_default();
             let said = match names().find(|known| *known == name) {
                 Some(name) if LATE.contains(&name) => is_late(name),
+                Some(name) if is_fraction(log, name) => {
+                    format!("{name} is a fraction, and rows are counted by what is the same")
+                }
                 Some(name) => return Ok(name),
                 None => format!("{} has no column {name:?}", log.path),
             };
@@ -221,6 +224,11 @@ impl Table<'_> {
         };
         columns.iter().map(one).collect()
     }
+}
+
+fn is_fraction(log: &LogType, column: &str) -> bool {
+    let mut fields = log.fields.iter().filter(|field| field.name == column);
+    fields.any(|field| field.zeek_type.scalar == Scalar::Double)
 }
 
 fn is_late(column: &str) -> String {
@@ -269,6 +277,13 @@ mod tests {
             assert!(fault.starts_with(&format!("r.toml:{place}: ")), "{fault}");
             assert!(fault.contains(said), "{fault}");
         }
+        let fraction = RULE.replace("conn", "tcp").replace("orig_bytes", "orig_retx_rto")
+            + "by = [\"orig_loss_rate\"]\n";
+        let fault = rules(Path::new("r.toml"), &fraction).unwrap_err().to_string();
+        assert!(fault.contains("orig_loss_rate is a fraction"), "{fault}");
+        let name = RULE.replace("\"Site::Big\"", "5").replace("log = \"conn\"\n", "");
+        let fault = rules(Path::new("r.toml"), &name).unwrap_err().to_string();
+        assert!(fault.contains("2:8: name is a text"), "{fault}");
         let late = RULE.replace("conn", "http").replace("orig_bytes > 1e6", "dns_uid IS NULL");
         let fault = rules(Path::new("r.toml"), &late).unwrap_err().to_string();
         assert!(fault.contains("4:9: dns_uid is set when"), "{fault}");
