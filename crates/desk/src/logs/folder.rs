@@ -15,6 +15,8 @@ pub struct Folder {
     logs: BTreeMap<&'static str, Vec<LogFile>>,
     /// Names of files that look like logs in a form that is not read here.
     pub unread: Vec<String>,
+    /// Names of files that are not read since another form of the same log is, which may have the same rows.
+    pub doubled: Vec<String>,
 }
 
 /// A file of a log.
@@ -49,20 +51,31 @@ impl Folder {
                 names.push(name);
             }
         }
-        names.sort_unstable();
-        let mut folder = Self { logs: BTreeMap::new(), unread: Vec::new() };
+        // Of the forms of a log, the one that comes first is read.
+        names.sort_by_cached_key(|name| {
+            let form = READ.iter().rposition(|end| name.ends_with(end));
+            (form, name.clone())
+        });
+        let mut folder = Self { logs: BTreeMap::new(), unread: Vec::new(), doubled: Vec::new() };
         for name in names {
             let Some(log) = log_of(&name) else { continue };
-            if READ.iter().any(|end| name.ends_with(end)) {
+            if let Some(stem) = stem_of(&name) {
+                let files = folder.logs.entry(log.path).or_default();
+                if files.iter().any(|file| stem_of(&file.name) == Some(stem)) {
+                    folder.doubled.push(name);
+                    continue;
+                }
                 let path = directory.join(&name);
-                folder.logs.entry(log.path).or_default().push(LogFile { name, path });
+                files.push(LogFile { name, path });
             } else if UNREAD.iter().any(|end| name.ends_with(end)) {
                 folder.unread.push(name);
             }
         }
         for files in folder.logs.values_mut() {
             // A log that is not rolled yet is the last one.
-            files.sort_by_key(|file| (!is_rolled(&file.name), file.name.clone()));
+            files.sort_by_cached_key(|file| {
+                (!is_rolled(&file.name), numbers(&file.name), file.name.clone())
+            });
         }
         Ok(folder)
     }
@@ -91,6 +104,19 @@ fn log_of(name: &str) -> Option<&'static LogType> {
     LOGS.iter().copied().find(|known| known.path == log)
 }
 
+/// What a name is without the form of the log; `None` where that is not read.
+fn stem_of(name: &str) -> Option<&str> {
+    // `.log` is no end of what ends with `.log.gz`.
+    READ.iter().find_map(|end| name.strip_suffix(end))
+}
+
+/// The numbers of a date, with that of a second file of the same second behind it.
+fn numbers(name: &str) -> Vec<u64> {
+    let date = name.split('.').nth(1).unwrap_or_default();
+    let digits = date.split(|sign: char| !sign.is_ascii_digit()).filter(|part| !part.is_empty());
+    digits.map(|part| part.parse().unwrap_or(u64::MAX)).collect()
+}
+
 /// Whether a date stands between log and ending.
 fn is_rolled(name: &str) -> bool {
     let date = name.split('.').nth(1).unwrap_or_default();
@@ -110,6 +136,9 @@ mod tests {
             "conn.log",
             "conn.2026-11-21-22-09-03-2.log.gz",
             "conn.2026-11-21-22-09-03.log",
+            "conn.2026-11-21-22-09-03-10.log",
+            "conn.json",
+            "conn.log.gz",
             "connections.log",
             "dns.msgpack",
             "ssl.json",
@@ -123,8 +152,13 @@ mod tests {
             .logs()
             .map(|(log, files)| (log, files.iter().map(|it| it.name.as_str()).collect::<Vec<_>>()))
             .collect();
-        let conn =
-            ["conn.2026-11-21-22-09-03-2.log.gz", "conn.2026-11-21-22-09-03.log", "conn.log"];
+        let conn = [
+            "conn.2026-11-21-22-09-03.log",
+            "conn.2026-11-21-22-09-03-2.log.gz",
+            "conn.2026-11-21-22-09-03-10.log",
+            "conn.log",
+        ];
+        assert_eq!(folder.doubled, ["conn.json", "conn.log.gz"]);
         assert_eq!(found, [("conn", conn.to_vec()), ("ssl", vec!["ssl.json"])]);
         assert_eq!(folder.unread, ["dns.msgpack"]);
         assert!(folder.has("ssl") && !folder.has("http") && !folder.is_empty());

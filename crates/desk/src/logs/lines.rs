@@ -7,7 +7,7 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 
 /// Bytes of the longest line. The logs' own bounds on text keep their rows far below it.
-const LONGEST: usize = 4 << 20;
+const LONGEST: usize = 1 << 20;
 /// Bytes read at once.
 const READ_SIZE: usize = 128 << 10;
 /// What files begin with that gzip packed (RFC 1952, 2.3.1).

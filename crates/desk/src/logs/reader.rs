@@ -1,6 +1,5 @@
 //! A file to its rows, one at a time, whatever is wrong with it.
 
-use std::cell::Cell;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -8,7 +7,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::lines::{Line, Lines};
-use super::row::{Marks, Row, Values};
+use super::row::{Marks, Misread, Row, Values};
 use super::text::unescaped;
 
 /// What of a log could not be read.
@@ -22,6 +21,8 @@ pub struct Faults {
     pub stopped: Option<String>,
     /// Whether the log ends without the line that whoever wrote it ends it with.
     pub is_open: bool,
+    /// Whether its form has no such line, so that nobody can tell.
+    pub is_endless: bool,
 }
 
 /// Reads the rows of a log.
@@ -31,7 +32,7 @@ pub struct Reader {
     header: Header,
     places: Vec<Range<usize>>,
     members: Map<String, Value>,
-    misread: Cell<u64>,
+    misread: Misread,
     faults: Faults,
     rows: u64,
 }
@@ -68,7 +69,7 @@ impl Reader {
             header: Header { names: Vec::new(), marks, is_open: false },
             places: Vec::new(),
             members: Map::new(),
-            misread: Cell::new(0),
+            misread: Misread::default(),
             faults: Faults::default(),
             rows: 0,
         }
@@ -95,6 +96,7 @@ impl Reader {
                 Some(_) => match self.kind_of_row() {
                     Some(kind) => {
                         self.rows += 1;
+                        self.misread.begin_row();
                         return Some(self.row(kind));
                     }
                     None => self.faults.lines += 1,
@@ -113,7 +115,9 @@ impl Reader {
     #[must_use]
     pub fn faults(&self) -> Faults {
         let is_open = self.header.is_open;
-        Faults { values: self.misread.get(), is_open, ..self.faults.clone() }
+        // Rows without a head of columns are JSON.
+        let is_endless = self.header.names.is_empty();
+        Faults { values: self.misread.count(), is_open, is_endless, ..self.faults.clone() }
     }
 
     /// Takes the line to pieces.
@@ -206,6 +210,8 @@ mod tests {
         let mut seen = Vec::new();
         while let Some(row) = reader.next_row() {
             let (ts, n) = (row.nanos("ts"), row.count("n"));
+            // Whoever else asks gets the same, and nothing counts twice.
+            assert_eq!(row.count("n"), n);
             let (name, set) = (row.text("name"), row.list("set"));
             seen.push(format!("{ts:?} {n:?} {name:?} {set:?} {:?}", row.text("none")));
         }
@@ -222,7 +228,10 @@ mod tests {
             "Some(2000000000) None Some(\"-\") Some([]) None",
         ];
         assert_eq!(rows, all);
-        assert_eq!(faults, Faults { lines: 2, values: 1, stopped: None, is_open: true });
+        assert_eq!(
+            faults,
+            Faults { lines: 2, values: 1, stopped: None, is_open: true, is_endless: false }
+        );
     }
 
     #[test]
@@ -232,7 +241,10 @@ mod tests {
               {\"ts\":null}\n[1]\n{\"ts\":2.0,\"n\":\"x\",\"name\":\"-\",\"set\":[]}\n{\"ts\":3.0,",
         );
         assert_eq!(rows, read(TSV).0);
-        assert_eq!(faults, Faults { lines: 2, values: 1, stopped: None, is_open: false });
+        assert_eq!(
+            faults,
+            Faults { lines: 2, values: 1, stopped: None, is_open: false, is_endless: true }
+        );
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! The values of a row, by the names of its columns.
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use super::text::{nanos, unescaped};
+use super::text::{bounded, nanos, unescaped};
 
 /// How a file with columns writes what it has no text for, as its header says.
 #[derive(Clone, Debug)]
@@ -17,11 +17,41 @@ pub(super) struct Marks {
     pub(super) empty: Vec<u8>,
 }
 
+/// Elements of a set or vector that are read: people are shown no more.
+const ELEMENTS: usize = 64;
+
 /// One row. A value that its file does not have, or has not set, is `None`.
 #[derive(Debug)]
 pub struct Row<'r> {
     pub(super) values: Values<'r>,
-    pub(super) misread: &'r Cell<u64>,
+    pub(super) misread: &'r Misread,
+}
+
+/// Values that are not of the type of their column, each once however many ask for it.
+#[derive(Debug, Default)]
+pub(super) struct Misread {
+    count: Cell<u64>,
+    of_row: RefCell<Vec<String>>,
+}
+
+impl Misread {
+    /// Forgets the columns of the row before.
+    pub(super) fn begin_row(&self) {
+        self.of_row.borrow_mut().clear();
+    }
+
+    /// How many there were.
+    pub(super) fn count(&self) -> u64 {
+        self.count.get()
+    }
+
+    fn take(&self, column: &str) {
+        let mut of_row = self.of_row.borrow_mut();
+        if !of_row.iter().any(|known| known == column) {
+            of_row.push(column.to_owned());
+            self.count.set(self.count.get().saturating_add(1));
+        }
+    }
 }
 
 /// Where the values are.
@@ -45,9 +75,13 @@ impl<'r> Row<'r> {
         members.get(name).filter(|value| !value.is_null())
     }
 
-    /// Text, and what any other value reads as.
+    /// Text, and what any other value reads as. Long ones are cut, with a hash of the whole.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<Cow<'r, str>> {
+        self.whole(name).map(bounded)
+    }
+
+    fn whole(&self, name: &str) -> Option<Cow<'r, str>> {
         match &self.values {
             Values::Columns { marks, .. } => {
                 let raw = self.raw(name)?;
@@ -59,10 +93,10 @@ impl<'r> Row<'r> {
 
     /// A value that `read` understands; others count as misread, and are not told.
     fn read<T>(&self, name: &str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
-        let text = self.text(name)?;
+        let text = self.whole(name)?;
         let value = read(&text);
         if value.is_none() {
-            self.misread.set(self.misread.get().saturating_add(1));
+            self.misread.take(name);
         }
         value
     }
@@ -95,7 +129,7 @@ impl<'r> Row<'r> {
         })
     }
 
-    /// The elements of a set or vector.
+    /// The first elements of a set or vector, each cut as other text; the last one is `…` where there are more.
     #[must_use]
     pub fn list(&self, name: &str) -> Option<Vec<Cow<'r, str>>> {
         match &self.values {
@@ -106,16 +140,26 @@ impl<'r> Row<'r> {
                 }
                 let separator = marks.in_sets.first().copied().unwrap_or(b',');
                 let element = |raw: &'r [u8]| {
-                    if raw == marks.empty.as_slice() { Cow::Borrowed("") } else { unescaped(raw) }
+                    let is_empty = raw == marks.empty.as_slice();
+                    bounded(if is_empty { Cow::Borrowed("") } else { unescaped(raw) })
                 };
-                Some(raw.split(|byte| *byte == separator).map(element).collect())
+                Some(first(raw.split(|byte| *byte == separator).map(element)))
             }
             Values::Members(_) => match self.member(name)? {
-                Value::Array(elements) => Some(elements.iter().map(words).collect()),
-                other => Some(vec![words(other)]),
+                Value::Array(elements) => Some(first(elements.iter().map(|it| bounded(words(it))))),
+                other => Some(vec![bounded(words(other))]),
             },
         }
     }
+}
+
+/// The first of them, and a sign that there are more.
+fn first<'r>(mut elements: impl Iterator<Item = Cow<'r, str>>) -> Vec<Cow<'r, str>> {
+    let mut list: Vec<_> = elements.by_ref().take(ELEMENTS).collect();
+    if elements.next().is_some() {
+        list.push(Cow::Borrowed("\u{2026}"));
+    }
+    list
 }
 
 fn words(value: &Value) -> Cow<'_, str> {

@@ -1,6 +1,29 @@
 //! Values as the formats write them, to text and numbers.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use sha2::{Digest as _, Sha256};
+
+/// Bytes of a text that are kept: no name of DNS is longer, and many texts are kept at once.
+const KEPT: usize = 256;
+/// Bytes of a hash that tell cut texts apart.
+const HASHED: usize = 12;
+
+/// A text of bounded length. A longer one is cut, with a hash of the whole behind it: two that differ stay two.
+pub(super) fn bounded(text: Cow<'_, str>) -> Cow<'_, str> {
+    if text.len() <= KEPT {
+        return text;
+    }
+    let mut cut = text.get(..text.floor_char_boundary(KEPT)).unwrap_or_default().to_owned();
+    cut.push_str("\u{2026} (SHA-256 ");
+    for byte in Sha256::digest(text.as_bytes()).iter().take(HASHED) {
+        // A String takes everything.
+        let _ = write!(cut, "{byte:02x}");
+    }
+    cut.push_str("\u{2026})");
+    Cow::Owned(cut)
+}
 
 /// The bytes that Zeek's escapes stand for, `\xNN` and `\\`, as text; what is no UTF-8 shows as its escapes.
 pub(super) fn unescaped(text: &[u8]) -> Cow<'_, str> {
@@ -88,6 +111,17 @@ mod tests {
         ] {
             assert_eq!(unescaped(text), expected);
         }
+    }
+
+    #[test]
+    fn long_texts_are_cut_and_stay_apart() {
+        let short = "x".repeat(KEPT);
+        assert_eq!(bounded(Cow::Borrowed(&short)), short);
+        let long = |end: &str| bounded(Cow::Owned("ש".repeat(KEPT) + end)).into_owned();
+        assert_eq!(long("a"), long("a"));
+        assert_ne!(long("a"), long("b"));
+        assert!(long("a").starts_with(&"ש".repeat(KEPT / 2)));
+        assert!(long("a").len() < KEPT + 64 && long("a").contains("\u{2026} (SHA-256 "));
     }
 
     #[test]
