@@ -7,7 +7,7 @@
 //! | `sections` | what is gathered from rows, a file for each section |
 //! | `sum`, `top` | sums that know what they do not know, and the largest with an exact rest |
 //! | `table`, `matrix`, `plot` | what sections are made of |
-//! | `page` | all of it as HTML |
+//! | `page`, `output` | all of it as HTML, and where that goes |
 //! | `compare` | two runs side by side |
 
 mod analysed;
@@ -15,6 +15,7 @@ mod args;
 mod compare;
 mod material;
 mod matrix;
+mod output;
 mod page;
 mod plot;
 mod reading;
@@ -23,11 +24,8 @@ mod sum;
 mod table;
 mod top;
 
-use std::fs;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::Context as _;
 use netsniff_console::{DAMAGED, DONE, UsageError};
 
 use self::analysed::Analysed;
@@ -49,8 +47,9 @@ const COMPARED: usize = 1000;
 ///
 /// [`UsageError`], inputs that cannot be read, and a page that cannot be written.
 pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
+    output::refuse_inputs(&args.inputs, &args.output)?;
     let (page, code) = if args.compare { comparison(args)? } else { single(args)? };
-    write(&args.output, &page.html()?)?;
+    output::write(&args.output, &page.html()?)?;
     Ok(code)
 }
 
@@ -149,14 +148,3 @@ fn comparison(args: &ReportArgs) -> anyhow::Result<(Page, u8)> {
 
 /// Who made a page.
 const MADE_BY: &str = concat!("Made by netsniff ", env!("CARGO_PKG_VERSION"), ".");
-
-/// Writes the page; `-` is standard output.
-fn write(path: &Path, html: &str) -> anyhow::Result<()> {
-    if netsniff_console::paths::is_stdin(path) {
-        return std::io::stdout()
-            .lock()
-            .write_all(html.as_bytes())
-            .context("cannot write the page");
-    }
-    fs::write(path, html).with_context(|| format!("cannot write {}", path.display()))
-}
