@@ -15,14 +15,13 @@ use crate::report::table::{Cell, Column, Table, moment};
 /// What passed in spans of time.
 #[derive(Debug, Default)]
 pub(super) struct Time {
-    /// The length of the intervals of the log, in nanoseconds; the longest where they differ.
-    interval: i64,
-    /// How many of them are one span: a power of 2.
-    joined: i64,
+    /// The length of a span in nanoseconds: of the longest intervals of the log, or a multiple, so that each interval is
+    /// in one span. 0 before the first.
+    width: i64,
     /// By the number of the span since 1970.
     spans: BTreeMap<i64, Span>,
     services: BTreeMap<String, Sum>,
-    /// Rows that have no time, or no length.
+    /// Rows that have no time, or no length, or one that no span can hold.
     unplaced: u64,
 }
 
@@ -37,10 +36,50 @@ const SERVICES: usize = 64;
 const OTHERS: &str = "other services";
 /// What has no service.
 const NONE: &str = "not recognised";
+/// Nanoseconds of the longest interval, and of the span that intervals of different lengths may make: a leap year.
+const LONGEST: i64 = 366 * 86_400 * 1_000_000_000;
+
+fn greatest_common_divisor(mut one: i64, mut other: i64) -> i64 {
+    while other != 0 {
+        (one, other) = (other, one % other);
+    }
+    one.max(1)
+}
 
 impl Time {
-    fn width(&self) -> i64 {
-        self.interval.saturating_mul(self.joined).max(1)
+    /// Makes spans so long that each interval of such a length is in one; whether that is possible.
+    fn hold(&mut self, interval: i64) -> bool {
+        if interval > LONGEST {
+            return false;
+        }
+        if self.width == 0 {
+            self.width = interval;
+        }
+        if self.width % interval == 0 {
+            return true;
+        }
+        // Intervals begin at multiples of their length since 1970.
+        let times = interval / greatest_common_divisor(self.width, interval);
+        match self.width.checked_mul(times) {
+            Some(width) if width <= LONGEST => {
+                self.lengthen(times);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Makes so many spans one.
+    fn lengthen(&mut self, times: i64) {
+        self.width = self.width.saturating_mul(times);
+        let mut joined: BTreeMap<i64, Span> = BTreeMap::new();
+        for (at, span) in std::mem::take(&mut self.spans) {
+            let to = joined.entry(at.div_euclid(times)).or_default();
+            for (service, sum) in span {
+                to.entry(service).or_default().merge(sum);
+            }
+        }
+        self.spans = joined;
     }
 
     /// Makes spans longer until there are few enough.
@@ -48,18 +87,11 @@ impl Time {
         let is_too_many = |spans: &BTreeMap<i64, Span>| {
             let ends = spans.keys().next().zip(spans.keys().next_back());
             // Spans in which nothing passed have room in the picture, too.
-            ends.is_some_and(|(first, last)| last - first >= SPANS as i64)
+            ends.is_some_and(|(first, last)| last.saturating_sub(*first) >= SPANS as i64)
         };
-        while is_too_many(&self.spans) && self.joined < i64::MAX / 4 {
-            self.joined *= 2;
-            let mut joined: BTreeMap<i64, Span> = BTreeMap::new();
-            for (at, span) in std::mem::take(&mut self.spans) {
-                let to = joined.entry(at.div_euclid(2)).or_default();
-                for (service, sum) in span {
-                    to.entry(service).or_default().merge(sum);
-                }
-            }
-            self.spans = joined;
+        // Spans of a time that fits 64 bits are few long before their length no longer does.
+        while is_too_many(&self.spans) && self.width < i64::MAX / 2 {
+            self.lengthen(2);
         }
     }
 
@@ -89,7 +121,7 @@ impl Time {
                     to.merge(*sum);
                 }
             }
-            (at.saturating_mul(self.width()), sums)
+            (at.saturating_mul(self.width), sums)
         };
         (first..=last).map(of).collect()
     }
@@ -133,15 +165,16 @@ impl Gather for Time {
             self.unplaced += 1;
             return;
         };
-        if self.interval == 0 {
-            (self.interval, self.joined) = (interval, 1);
+        if !self.hold(interval) {
+            self.unplaced += 1;
+            return;
         }
         let service = row.text("service").filter(|service| !service.is_empty());
         let mut service = service.map_or_else(|| NONE.to_owned(), Into::into);
         if self.services.len() >= SERVICES && !self.services.contains_key(&service) {
             service = OTHERS.to_owned();
         }
-        let span = ts.div_euclid(self.width());
+        let span = ts.div_euclid(self.width);
         let (of_all, of_span) = (
             self.services.entry(service.clone()).or_default(),
             self.spans.entry(span).or_default().entry(service).or_default(),
@@ -160,7 +193,7 @@ impl Gather for Time {
         let mut lead = Vec::new();
         let mut parts = Vec::new();
         if let (Some((first, _)), Some((last, _))) = (values.first(), values.last()) {
-            let width = self.width();
+            let width = self.width;
             let long = duration(width.unsigned_abs());
             let plot = Layers {
                 title: "Traffic over time by service",
@@ -189,7 +222,7 @@ impl Gather for Time {
         }
         if self.unplaced > 0 {
             let rows = super::trust::things(self.unplaced, "row", "rows");
-            lead.push(format!("{rows} of series had no time or no interval, and were left out."));
+            lead.push(format!("{rows} of series had no time, or no interval that fits the others, and were left out."));
         }
         Some(Section { id: "time", title: "Traffic over time".to_owned(), lead, parts })
     }
@@ -201,9 +234,9 @@ mod tests {
 
     #[test]
     fn spans_grow_and_lose_nothing() {
-        let mut time = Time { interval: 1_000_000_000, joined: 1, ..Time::default() };
+        let mut time = Time { width: 1_000_000_000, ..Time::default() };
         for at in 0..10_000_i64 {
-            let span = at.saturating_mul(time.interval).div_euclid(time.width());
+            let span = at.saturating_mul(1_000_000_000).div_euclid(time.width);
             let service = if at % 3 == 0 { "dns" } else { "ssl" };
             for sums in [&mut time.services, time.spans.entry(span).or_default()] {
                 sums.entry(service.to_owned()).or_default().add(Some(at as u64));
@@ -211,12 +244,43 @@ mod tests {
             time.join();
             assert!(time.spans.len() <= SPANS);
         }
-        assert_eq!(time.joined, 64);
+        assert_eq!(time.width, 64_000_000_000);
         let layers = time.layers();
         assert_eq!(layers, ["ssl", "dns"]);
         let values = time.values(&layers);
         let all: u128 = values.iter().flat_map(|(_, sums)| sums).map(Sum::rank).sum();
         assert_eq!(all, 9_999 * 10_000 / 2);
         assert_eq!(values[1].0 - values[0].0, 64_000_000_000);
+    }
+
+    #[test]
+    fn intervals_of_different_lengths_are_each_in_one_span() {
+        const SECOND: i64 = 1_000_000_000;
+        let mut time = Time::default();
+        for (at, interval) in [(0, 1), (1, 1), (60, 60), (59, 1), (61, 2), (0, 90)] {
+            assert!(time.hold(interval * SECOND));
+            let span = (at * SECOND).div_euclid(time.width);
+            time.spans.entry(span).or_default().entry(String::new()).or_default().add(Some(1));
+        }
+        assert_eq!(time.width, 180 * SECOND, "three of 60 s are two of 90 s");
+        let sums: Vec<_> = time.values(&[String::new()]).iter().map(|it| it.1[0].rank()).collect();
+        assert_eq!(sums, [6]);
+        // Nothing can hold these.
+        assert!(!time.hold(i64::MAX) && !time.hold(LONGEST - 1));
+        assert_eq!(time.width, 180 * SECOND);
+    }
+
+    #[test]
+    fn times_at_both_ends_make_few_spans() {
+        let mut time = Time::default();
+        for ts in [i64::MIN, i64::MAX, 0] {
+            assert!(time.hold(1));
+            let span = ts.div_euclid(time.width);
+            time.spans.entry(span).or_default().entry(String::new()).or_default().add(Some(1));
+            time.join();
+        }
+        let values = time.values(&[String::new()]);
+        assert!(values.len() <= SPANS);
+        assert_eq!(values.iter().map(|it| it.1[0].rank()).sum::<u128>(), 3);
     }
 }
