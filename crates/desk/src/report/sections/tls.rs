@@ -12,7 +12,9 @@ pub(super) struct Tls {
     versions: Top<String, Handshakes>,
     /// What went wrong, and with whom.
     failures: Top<(String, String), Handshakes>,
-    certificates: Top<String, Certificate>,
+    certificates: Top<Identity, Certificate>,
+    /// Rows that tell nothing by which a certificate is known.
+    nameless: u64,
 }
 
 /// Handshakes, those that were completed, and those with keys of an earlier connection.
@@ -21,6 +23,18 @@ struct Handshakes {
     all: u64,
     established: u64,
     resumed: u64,
+}
+
+/// What a certificate is known by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Identity {
+    Fingerprint(String),
+    /// Issuer and serial number, which are of one certificate (RFC 5280, 4.1.2.2).
+    Serial(String, String),
+    /// The row's own name, in logs of Zeek before its version 5.
+    File(String),
+    /// Nothing: each row counts for itself.
+    Row(u64),
 }
 
 /// A certificate; those that end soonest come first.
@@ -71,6 +85,7 @@ impl Tls {
             versions: Top::default(),
             failures: Top::default(),
             certificates: Top::default(),
+            nameless: 0,
         }
     }
 
@@ -97,9 +112,27 @@ impl Tls {
         }
     }
 
+    fn identity(&mut self, row: &Row<'_>) -> Identity {
+        let text = |name: &str| row.text(name).filter(|it| !it.is_empty()).map(Into::into);
+        if let Some(fingerprint) = text("fingerprint") {
+            return Identity::Fingerprint(fingerprint);
+        }
+        if let Some((issuer, serial)) = text("certificate.issuer").zip(text("certificate.serial")) {
+            return Identity::Serial(issuer, serial);
+        }
+        text("id").map_or_else(
+            || {
+                self.nameless += 1;
+                Identity::Row(self.nameless)
+            },
+            Identity::File,
+        )
+    }
+
     fn certificate(&mut self, row: &Row<'_>) {
         let text = |name: &str| row.text(name).unwrap_or_default().into_owned();
-        let of = self.certificates.of(text("fingerprint"));
+        let identity = self.identity(row);
+        let of = self.certificates.of(identity);
         of.rows += 1;
         of.seen = of.seen.max(row.nanos("ts"));
         if of.rows > 1 {
@@ -215,8 +248,8 @@ fn certificates_table() -> Table {
     }
 }
 
-fn certificate_cells(key: Option<&String>, of: &Certificate) -> Vec<Cell> {
-    let Some(fingerprint) = key else {
+fn certificate_cells(key: Option<&Identity>, of: &Certificate) -> Vec<Cell> {
+    let Some(identity) = key else {
         let mut cells = vec![Cell::default(); 8];
         cells[6] = Cell::count(of.rows);
         return cells;
@@ -240,7 +273,13 @@ fn certificate_cells(key: Option<&String>, of: &Certificate) -> Vec<Cell> {
             ..Cell::default()
         },
     );
-    let begin: String = fingerprint.chars().take(16).collect();
+    let fingerprint = match identity {
+        Identity::Fingerprint(whole) => {
+            let begin: String = whole.chars().take(16).collect();
+            Cell { title: Some(whole.clone()), ..Cell::text(begin) }
+        }
+        _ => Cell::unset("not set in the logs"),
+    };
     vec![
         Cell::text(&of.subject),
         Cell::text(&of.names),
@@ -249,7 +288,7 @@ fn certificate_cells(key: Option<&String>, of: &Certificate) -> Vec<Cell> {
         days.looking(look),
         Cell::text(&of.key),
         Cell::count(of.rows),
-        Cell { title: Some(fingerprint.clone()), ..Cell::text(begin) },
+        fingerprint,
     ]
 }
 
