@@ -20,7 +20,8 @@ for (const table of document.querySelectorAll("table[data-sort]")) {
         const value = cell.dataset.value;
         // Numbers may be longer than a double is exact for.
         if (value !== undefined) return BigInt(value);
-        return isNumber ? null : cell.textContent.toLowerCase();
+        const text = cell.textContent.trim();
+        return isNumber || text === "\u2013" ? null : text.toLowerCase();
       };
       const order = (one, other) => {
         const [a, b] = [one[0], other[0]];
