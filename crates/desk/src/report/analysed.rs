@@ -32,9 +32,12 @@ impl Analysed {
     /// Analyses captures as one traffic; also returns the exit code of the analysis.
     pub(super) fn of(captures: &[PathBuf]) -> anyhow::Result<(Self, u8)> {
         for capture in captures {
-            if !capture.exists() || netsniff_console::paths::is_stdin(capture) {
+            // A pipe would be empty when it is read for the second time.
+            if !capture.is_file() || netsniff_console::paths::is_stdin(capture) {
                 let name = capture.display();
-                return Err(UsageError(format!("{name} is neither a file nor a directory")).into());
+                let said =
+                    format!("{name} is no file: captures must be files, which are read twice");
+                return Err(UsageError(said).into());
             }
         }
         let interval = interval(captures)?;

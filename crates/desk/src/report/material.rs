@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::{BufReader, Read as _};
 use std::path::Path;
 
-use anyhow::Context as _;
 use serde::Deserialize;
 
 use crate::logs::Folder;
@@ -18,6 +17,8 @@ pub(super) struct Material {
     pub folder: Folder,
     /// The summary of the run, if there is one.
     pub summary: Option<Summary>,
+    /// Why there is none, where its file is there.
+    pub no_summary: Option<String>,
     /// Whether the captures were analysed for this report, with everything that it shows.
     pub is_fresh: bool,
 }
@@ -36,9 +37,19 @@ pub(super) struct Summary {
     /// Where packets went.
     #[serde(default)]
     pub books: Books,
+    /// What became of connections.
+    #[serde(default)]
+    pub flows: Flows,
     /// What else there was to say.
     #[serde(default)]
     pub notes: Vec<String>,
+}
+
+/// Connections of a run.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+pub(super) struct Flows {
+    /// How many there were: rows of `conn`.
+    pub total: Option<u64>,
 }
 
 /// What was read.
@@ -47,6 +58,10 @@ pub(super) struct Input {
     /// The files or interfaces.
     #[serde(default)]
     pub sources: Vec<Source>,
+    /// Seconds since 1970 of the first packet.
+    pub first: Option<f64>,
+    /// Those of the last.
+    pub last: Option<f64>,
     /// Packets that were read.
     pub packets: Option<u64>,
     /// Their bytes on the wire.
@@ -101,20 +116,29 @@ impl Material {
     ///
     /// # Errors
     ///
-    /// When it cannot be read, or its summary is none.
+    /// When it cannot be read.
     pub(super) fn of(directory: &Path) -> anyhow::Result<Self> {
         let folder = Folder::open(directory)?;
         let path = directory.join(SUMMARY);
-        let summary = if path.is_file() { Some(read(&path)?) } else { None };
+        let (summary, no_summary) = match path.is_file().then(|| read(&path)) {
+            None => (None, None),
+            Some(Ok(summary)) => (Some(summary), None),
+            Some(Err(said)) => (None, Some(said)),
+        };
         let name = directory.canonicalize().ok();
         let name = name.as_deref().unwrap_or(directory).file_name();
         let name = name.unwrap_or(directory.as_os_str()).to_string_lossy().into_owned();
-        Ok(Self { name, folder, summary, is_fresh: false })
+        Ok(Self { name, folder, summary, no_summary, is_fresh: false })
     }
 }
 
-fn read(path: &Path) -> anyhow::Result<Summary> {
-    let said = || format!("cannot read {}", path.display());
-    let file = File::open(path).with_context(said)?;
-    serde_json::from_reader(BufReader::new(file.take(MOST))).with_context(said)
+/// A summary, or why there is none: the logs are there all the same.
+fn read(path: &Path) -> Result<Summary, String> {
+    let file = File::open(path).map_err(|error| format!("it cannot be read: {error}"))?;
+    let summary: Summary = serde_json::from_reader(BufReader::new(file.take(MOST)))
+        .map_err(|error| format!("it is no summary of a run: {error}"))?;
+    if summary.flows.total.is_none() || summary.input.packets.is_none() {
+        return Err("it tells neither packets nor connections of a run".to_owned());
+    }
+    Ok(summary)
 }

@@ -48,6 +48,7 @@ mod recording;
 mod recording_index;
 mod recording_killed;
 mod report;
+mod report_faults;
 mod reports;
 mod rows_in_parts;
 mod series;

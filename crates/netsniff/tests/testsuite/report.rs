@@ -356,10 +356,14 @@ fn every_number_is_that_of_the_logs() {
     }
 }
 
+/// What is said of logs in JSON alone.
+const ENDLESS: &str = "have no line that closes a log: nobody can tell whether rows are missing";
+
 /// Without the lines that tell where it comes from.
 fn comparable(page: &str) -> String {
-    let is_name =
-        |line: &&str| !["<title>", "<h1>", "made of"].iter().any(|name| line.contains(name));
+    let is_name = |line: &&str| {
+        !["<title>", "<h1>", "made of", ENDLESS].iter().any(|name| line.contains(name))
+    };
     page.lines().filter(is_name).collect::<Vec<_>>().join("\n")
 }
 
@@ -370,6 +374,7 @@ fn logs_in_json_make_the_same_page() {
     analysed("protocols.pcapng", objects.path(), "json");
     let [one, other] = [&columns, &objects].map(|scratch| page(&[scratch.path()], &[]));
     assert_eq!((one.1, other.1), (0, 0));
+    assert!(!one.0.contains(ENDLESS) && other.0.contains(ENDLESS));
     assert_eq!(comparable(&one.0), comparable(&other.0));
 }
 

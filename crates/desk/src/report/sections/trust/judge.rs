@@ -3,9 +3,8 @@
 use netsniff_console::number::{exact, percent};
 
 use super::{NOT_TOLD, Trust, things};
-use crate::report::material::Summary;
+use crate::report::material::{SUMMARY, Summary};
 use crate::report::page::{Reason, Verdict};
-use crate::report::reading::Reading;
 use crate::report::sections::About;
 
 /// How much speaks against.
@@ -38,14 +37,20 @@ type Reasons = Vec<(Level, String)>;
 pub(super) fn judge(trust: &Trust, about: &About<'_>) -> Verdict {
     let mut reasons = Reasons::new();
     books(trust, &mut reasons);
+    if let Some(said) = &about.material.no_summary {
+        reasons.push((Level::Unknown, format!("The file {SUMMARY} is left out: {said}.")));
+    }
     if let Some(summary) = &about.material.summary {
-        of_summary(summary, &mut reasons);
+        match other_run(trust, summary, about.reading.rows("conn")) {
+            None => of_summary(summary, &mut reasons),
+            Some(said) => reasons.push((Level::Warn, said)),
+        }
     } else if trust.books.lines().next().is_none() {
         let said = "No books are among the logs: nothing tells whether packets were lost before the analysis.";
         reasons.push((Level::Unknown, said.to_owned()));
     }
     qualities(trust, &mut reasons);
-    reading(about.reading, &about.material.folder.unread, &mut reasons);
+    reading(about, &mut reasons);
     reasons.sort_by_key(|(level, _)| std::cmp::Reverse(*level));
     let worst = reasons.iter().map(|(level, _)| *level).max().unwrap_or(Level::Unknown);
     let is_any_good = reasons.iter().any(|(level, _)| *level == Level::Good);
@@ -104,6 +109,25 @@ fn books(trust: &Trust, reasons: &mut Reasons) {
         reasons.push((Level::Unknown, said.to_owned()));
     }
 }
+
+/// Why the summary is not that of these logs, or these are not all: then it says nothing for them.
+fn other_run(trust: &Trust, summary: &Summary, rows: u64) -> Option<String> {
+    let meaning = "rows are missing, or the summary is that of another run, and nothing it says is counted as good";
+    let total = summary.flows.total?;
+    if total != rows {
+        let (told, rows) = (things(total, "connection", "connections"), exact(rows.into()));
+        return Some(format!("The summary tells of {told}, and conn has {rows}: {meaning}."));
+    }
+    // Both are rounded to a microsecond, or less.
+    let nanos = |seconds: f64| (seconds * 1e9) as i64;
+    let (first, last) = (nanos(summary.input.first?), nanos(summary.input.last?));
+    let (begin, end) = trust.span?;
+    let is_within = begin >= first.saturating_sub(SLACK) && end <= last.saturating_add(SLACK);
+    (!is_within).then(|| format!("Connections lie outside of the time of the summary: {meaning}."))
+}
+
+/// Nanoseconds by which rounded times may differ.
+const SLACK: i64 = 1_000_000;
 
 /// What the summary of a run says.
 fn of_summary(summary: &Summary, reasons: &mut Reasons) {
@@ -166,22 +190,29 @@ fn qualities(trust: &Trust, reasons: &mut Reasons) {
     let [clean, touched, suspect] =
         ["clean", "touched", "suspect"].map(|it| trust.words("quality", it));
     let would_show = clean + touched + suspect;
+    let untold = trust.words("quality", NOT_TOLD);
+    if trust.connections > untold && untold > 0 {
+        let (untold, all) = (exact(untold.into()), exact(trust.connections.into()));
+        let said = format!("Of {all} connections {untold} do not tell their quality.");
+        reasons.push((Level::Unknown, said));
+    }
     if trust.connections == 0 {
         reasons.push((Level::Unknown, "There is no row of conn.".to_owned()));
-    } else if trust.words("quality", NOT_TOLD) == trust.connections {
+    } else if untold == trust.connections {
         let said = "The log conn does not tell the quality of connections: it is not of this program, or of an old one.";
         reasons.push((Level::Unknown, said.to_owned()));
     } else if would_show == 0 {
         let said = "No connection would show a loss: none is a TCP connection that was seen from its begin on both sides.";
         reasons.push((Level::Unknown, said.to_owned()));
     } else if touched + suspect == 0 {
-        let said =
-            format!("Connections that would show a loss: {}, all clean.", exact(clean.into()));
+        let (clean, all) = (exact(clean.into()), exact(trust.connections.into()));
+        let said = format!("Connections that would show a loss: {clean} of {all}, all clean.");
         reasons.push((Level::Good, said));
     } else {
         let said = format!(
-            "Connections that would show a loss: {}; of these {} are touched by one of the capture and {} suspect, {} clean.",
+            "Connections that would show a loss: {} of {}; of these {} are touched by one of the capture and {} suspect, {} clean.",
             exact(would_show.into()),
+            exact(trust.connections.into()),
             exact(touched.into()),
             exact(suspect.into()),
             percent(clean, would_show)
@@ -202,7 +233,8 @@ fn qualities(trust: &Trust, reasons: &mut Reasons) {
 }
 
 /// What reading the logs showed.
-fn reading(reading: &Reading, unread: &[String], reasons: &mut Reasons) {
+fn reading(about: &About<'_>, reasons: &mut Reasons) {
+    let (reading, folder) = (about.reading, &about.material.folder);
     for file in &reading.files {
         let name = &file.name;
         if let Some(error) = &file.faults.stopped {
@@ -226,8 +258,23 @@ fn reading(reading: &Reading, unread: &[String], reasons: &mut Reasons) {
             "do not end with the line that closes a log: the run goes on, or was interrupted.";
         reasons.push((Level::Warn, format!("{} {said}", open.join(", "))));
     }
+    endless(about, reasons);
+    let (unread, doubled) = (folder.unread.join(", "), folder.doubled.join(", "));
     if !unread.is_empty() {
-        let said = format!("Logs in other forms were not read: {}.", unread.join(", "));
-        reasons.push((Level::Warn, said));
+        reasons.push((Level::Warn, format!("Logs in other forms were not read: {unread}.")));
+    }
+    if !doubled.is_empty() {
+        let said = "Another form of the same log was read, and rows count once. Not read:";
+        reasons.push((Level::Warn, format!("{said} {doubled}.")));
+    }
+}
+
+/// Logs of which nobody can tell whether they are whole, since their form has no last line.
+fn endless(about: &About<'_>, reasons: &mut Reasons) {
+    let files = about.reading.files.iter().filter(|file| file.faults.is_endless);
+    let names: Vec<_> = files.map(|file| file.name.as_str()).collect();
+    if !names.is_empty() {
+        let said = "have no line that closes a log: nobody can tell whether rows are missing.";
+        reasons.push((Level::Unknown, format!("{} {said}", names.join(", "))));
     }
 }
