@@ -73,9 +73,7 @@ impl Folder {
         }
         for files in folder.logs.values_mut() {
             // A log that is not rolled yet is the last one.
-            files.sort_by_cached_key(|file| {
-                (!is_rolled(&file.name), numbers(&file.name), file.name.clone())
-            });
+            files.sort_by_key(LogFile::order);
         }
         Ok(folder)
     }
@@ -110,17 +108,33 @@ fn stem_of(name: &str) -> Option<&str> {
     READ.iter().find_map(|end| name.strip_suffix(end))
 }
 
-/// The numbers of a date, with that of a second file of the same second behind it.
-fn numbers(name: &str) -> Vec<u64> {
-    let date = name.split('.').nth(1).unwrap_or_default();
-    let digits = date.split(|sign: char| !sign.is_ascii_digit()).filter(|part| !part.is_empty());
-    digits.map(|part| part.parse().unwrap_or(u64::MAX)).collect()
-}
+impl LogFile {
+    /// Its name without what tells its form.
+    #[must_use]
+    pub fn stem(&self) -> &str {
+        stem_of(&self.name).unwrap_or(&self.name)
+    }
 
-/// Whether a date stands between log and ending.
-fn is_rolled(name: &str) -> bool {
-    let date = name.split('.').nth(1).unwrap_or_default();
-    date.starts_with(|sign: char| sign.is_ascii_digit())
+    /// The date between log and ending.
+    fn date(&self) -> Option<&str> {
+        let (_, date) = self.stem().split_once('.')?;
+        date.starts_with(|sign: char| sign.is_ascii_digit()).then_some(date)
+    }
+
+    /// Whether it has a date: it is not written any more.
+    #[must_use]
+    pub fn is_rolled(&self) -> bool {
+        self.date().is_some()
+    }
+
+    /// Its place among the files of its log. Those of one second are numbered from the second one on.
+    fn order(&self) -> (bool, String, u64, String) {
+        let date = self.date().unwrap_or_default();
+        let numbered = date.rsplit_once('-').filter(|(date, _)| date.matches('-').count() == 5);
+        let numbered = numbered.and_then(|(date, number)| Some((date, number.parse().ok()?)));
+        let (date, number) = numbered.unwrap_or((date, 1));
+        (!self.is_rolled(), date.to_owned(), number, self.name.clone())
+    }
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ use netsniff_console::{DONE, FAILED, UsageError, print, say};
 use self::args::Input;
 pub use self::args::TopArgs;
 use self::jobs::Jobs;
-use self::model::{Event, Model};
+use self::model::{Ending, Event, Model};
 use self::source::child::Analysis;
 use self::source::folder;
 
@@ -75,16 +75,22 @@ pub fn run(args: &TopArgs) -> anyhow::Result<u8> {
     Ok(DONE)
 }
 
-/// Prints one screen, once all is read.
+/// Prints one screen, once all is read. What kept some of it from being read is the exit code.
 fn once(args: &TopArgs, model: &mut Model, events: &Receiver<Event>) -> anyhow::Result<u8> {
     for event in events {
         model.update(event);
     }
+    let (how, code) = match model.ended.clone() {
+        Some(Ending { how, code }) => (how, code),
+        None => ("nothing was read".to_owned(), FAILED),
+    };
+    if code != DONE || model.data().rows == 0 {
+        say(&how);
+    }
     if model.data().rows == 0 {
-        say(model.ended.as_deref().unwrap_or("nothing was read"));
-        return Ok(FAILED);
+        return Ok(if code == DONE { FAILED } else { code });
     }
     let (columns, rows) = args.size;
     print(stdout().lock(), &screen::as_text(model, columns, rows))?;
-    Ok(DONE)
+    Ok(code)
 }

@@ -33,7 +33,7 @@ pub(super) struct Model {
     /// What is to be said, until the next key.
     pub(super) message: Option<String>,
     /// How the rows ended, once they have.
-    pub(super) ended: Option<String>,
+    pub(super) ended: Option<Ending>,
     /// The file that packets are recorded to now.
     pub(super) recording: Option<String>,
     /// Lines of a page, on the last draw.
@@ -91,13 +91,24 @@ pub(super) enum Asks {
     Record,
 }
 
+/// How rows ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Ending {
+    /// In words.
+    pub(super) how: String,
+    /// The exit code for that.
+    pub(super) code: u8,
+}
+
 /// What happened.
 #[derive(Debug)]
 pub(super) enum Event {
     /// Rows came.
     Rows(Vec<String>),
-    /// No more rows come; why.
-    Ended(String),
+    /// No more rows come for now; why.
+    Ended(Ending),
+    /// The logs are written anew: what was known is not any more.
+    Anew,
     /// Something is to be said.
     Said(String),
     /// Lines of text that were asked for came.
@@ -240,7 +251,14 @@ impl Model {
     /// What happened changes what is shown; returns what is to be done.
     pub(super) fn update(&mut self, event: Event) -> Option<Command> {
         match event {
-            Event::Rows(lines) => lines.iter().for_each(|line| self.live.take(line)),
+            Event::Rows(lines) => {
+                self.ended = None;
+                lines.iter().for_each(|line| self.live.take(line));
+            }
+            Event::Anew => {
+                (self.live, self.ended) = (Data::default(), None);
+                self.message = Some("the logs are written anew".to_owned());
+            }
             Event::Ended(how) => self.ended = Some(how),
             Event::Said(text) => self.message = Some(text),
             Event::Text(title, lines) => {

@@ -38,8 +38,8 @@ fn title(model: &Model) -> Line<'static> {
         let text = format!("  RECORDING {}", printable(file));
         parts.push(Words::styled(text, coloured(Color::Red)));
     }
-    if let Some(how) = &model.ended {
-        let how = how.split('\n').map(str::trim).collect::<Vec<_>>().join(" ");
+    if let Some(ending) = &model.ended {
+        let how = ending.how.split('\n').map(str::trim).collect::<Vec<_>>().join(" ");
         parts.push(Words::styled(format!("  {}", printable(&how)), bold()));
     }
     Line::from(parts)

@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use anyhow::Context as _;
+use netsniff_console::FAILED;
 
 use super::BATCH;
-use crate::top::model::Event;
+use crate::top::model::{Ending, Event};
 
 /// Lines of what it says that are kept.
 const SAID: usize = 3;
@@ -104,14 +105,16 @@ pub(crate) fn listen(said: impl Read + Send + 'static) -> JoinHandle<Vec<String>
     })
 }
 
-/// How it ended, in words.
-fn ending(child: &Mutex<Child>, said: Option<JoinHandle<Vec<String>>>) -> String {
+/// How it ended.
+fn ending(child: &Mutex<Child>, said: Option<JoinHandle<Vec<String>>>) -> Ending {
     let status = child.lock().unwrap_or_else(PoisonError::into_inner).wait();
     let said = said.and_then(|said| said.join().ok()).unwrap_or_default();
-    match status {
+    let code = status.as_ref().ok().and_then(|status| u8::try_from(status.code()?).ok());
+    let how = match status {
         Ok(status) if status.success() => "read to its end".to_owned(),
         Ok(status) if said.is_empty() => format!("the analysis ended: {status}"),
         Ok(_) => said.join("; "),
         Err(error) => format!("the analysis ended: {error}"),
-    }
+    };
+    Ending { how, code: code.unwrap_or(FAILED) }
 }

@@ -1,37 +1,51 @@
 //! A directory of logs, which may be written while it is read.
 
-use std::fs::{self, File};
-use std::io::Read as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::SyncSender;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use netsniff_analysis::rows::LOGS;
+use netsniff_console::{DAMAGED, DONE, FAILED};
 
 use super::BATCH;
-use super::tsv::Columns;
-use crate::top::model::Event;
+use super::growing::{GrowingFile, identity};
+use crate::logs::{Folder, LogFile};
+use crate::top::model::{Ending, Event};
 
 /// How often files are looked at.
 const PAUSE: Duration = Duration::from_millis(300);
-/// Bytes that are read at once.
-const PIECE: usize = 256 << 10;
-/// Bytes of a row; a longer one is none.
-const LONGEST: usize = 16 << 20;
+/// After how many pauses the directory is looked at for logs that began.
+const PAUSES: u64 = 10;
+/// Faults that are kept.
+const WRONGS: usize = 100;
 
-/// A log file that is read.
+/// A directory of logs.
 #[derive(Debug)]
-struct LogFile {
-    path: PathBuf,
-    file: File,
-    columns: Columns,
-    /// What was read of a row that is not whole.
-    begun: Vec<u8>,
-    is_too_long: bool,
+struct Logs {
+    directory: PathBuf,
+    logs: Vec<Log>,
+    /// What could not be read, each once.
+    wrong: Vec<String>,
 }
+
+/// A log: its files in the order of their times, which are read one after the other.
+#[derive(Debug)]
+struct Log {
+    name: &'static str,
+    /// Names without ending, of files that were read or wait.
+    known: HashSet<String>,
+    waiting: VecDeque<Waiting>,
+    /// The file that is read, by the name under which it was found.
+    open: Option<(PathBuf, GrowingFile)>,
+    /// Whether its name was another's when it was looked at before.
+    is_renamed: bool,
+}
+
+/// A file that is not read yet. One that is being written is open already, since its name will be another's.
+#[derive(Debug)]
+struct Waiting(PathBuf, Option<GrowingFile>);
 
 /// Reads the logs of a directory; their rows become events. Where `follows`, it goes on with what is written later.
 ///
@@ -43,128 +57,385 @@ pub(crate) fn start(
     follows: bool,
     events: SyncSender<Event>,
 ) -> anyhow::Result<()> {
-    let mut files = open(directory)?;
-    let has_series = files.iter().any(|file| file.columns.is_of("series"));
-    anyhow::ensure!(
-        has_series,
-        "{} has no log `series`, from which intervals are known: write the logs with --series 1s --series-conns 50",
-        directory.display()
-    );
-    let directory = directory.to_owned();
-    let read = move || {
-        let ended = follow(&directory, &mut files, follows, &events);
-        if ended {
-            // Where nobody listens any more, nobody asks how it ended.
-            let _ = events.send(Event::Ended("read to its end".to_owned()));
+    let logs = Logs::open(directory)?;
+    if !logs.has_series() {
+        let unread = Folder::open(directory)?.unread;
+        let unread = unread.iter().find(|name| name.starts_with("series."));
+        if let Some(name) = unread {
+            anyhow::bail!(
+                "{name} in {} is in a form that is not read here: write the logs in the format tsv or json",
+                directory.display()
+            );
         }
-    };
+        anyhow::bail!(
+            "{} has no log `series` that can be read, from which intervals are known: write the logs with --series 1s \
+             --series-conns 50",
+            directory.display()
+        );
+    }
+    // Where nobody listens any more, nobody asks how it ended.
+    let read = move || _ = follow(logs, follows, &events);
     thread::Builder::new().name("rows".to_owned()).spawn(read)?;
     Ok(())
 }
 
-/// The logs of a directory: those that were rolled in the order of their times, then the one that is being written.
-fn open(directory: &Path) -> anyhow::Result<Vec<LogFile>> {
-    let cannot = || format!("cannot read {}", directory.display());
-    let entries = fs::read_dir(directory).with_context(cannot)?;
-    let mut names: Vec<_> =
-        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
-    names.sort();
-    let mut files = Vec::new();
-    for log in LOGS.iter() {
-        let rolled = format!("{}.", log.path);
-        let plain = format!("{}.log", log.path);
-        let mut of_log: Vec<_> = names
-            .iter()
-            .filter(|name| name.starts_with(&rolled) && name.ends_with(".log"))
-            .filter(|name| name.matches('.').count() <= 2)
-            .collect();
-        of_log.sort_by_key(|name| (**name == plain, name.as_str()));
-        for name in of_log {
-            files.extend(LogFile::open(&directory.join(name), log.path));
-        }
-    }
-    Ok(files)
-}
-
-/// Reads all files, and goes on where it `follows`. Returns whether it came to an end that somebody wants to know of.
-fn follow(
-    directory: &Path,
-    files: &mut Vec<LogFile>,
-    follows: bool,
-    events: &SyncSender<Event>,
-) -> bool {
+/// Reads all files, and goes on where it `follows`. `None` where nobody wants the rows any more.
+fn follow(mut logs: Logs, follows: bool, events: &SyncSender<Event>) -> Option<()> {
+    let (mut pauses, mut is_told) = (0_u64, false);
     loop {
-        let mut has_read = false;
-        for file in files.iter_mut() {
-            match file.read(events) {
-                Some(read) => has_read |= read,
-                None => return false,
-            }
-        }
-        if has_read {
+        if logs.read(events)? {
+            (pauses, is_told) = (0, false);
             continue;
         }
-        if !follows || files.iter().all(|file| file.columns.is_closed && file.is_in_place()) {
-            return true;
+        if !follows {
+            logs.end();
+            return events.send(Event::Ended(logs.ending())).ok();
+        }
+        // Between its last line and another name of the file a moment passes.
+        if pauses > 1 && !is_told && logs.are_closed() {
+            events.send(Event::Ended(logs.ending())).ok()?;
+            is_told = true;
         }
         thread::sleep(PAUSE);
-        renew(directory, files);
-    }
-}
-
-/// Goes on with new files in place of those that were renamed, and with logs that began.
-fn renew(directory: &Path, files: &mut Vec<LogFile>) {
-    files.retain(LogFile::is_in_place);
-    for log in LOGS.iter() {
-        let path = directory.join(format!("{}.log", log.path));
-        if !files.iter().any(|file| file.path == path) {
-            files.extend(LogFile::open(&path, log.path));
+        pauses += 1;
+        if logs.are_anew() {
+            events.send(Event::Anew).ok()?;
+            match Logs::open(&logs.directory) {
+                Ok(others) => logs = others,
+                Err(error) => {
+                    let ending = Ending { how: format!("{error:#}"), code: FAILED };
+                    return events.send(Event::Ended(ending)).ok();
+                }
+            }
+        } else {
+            let before = logs.wrong.len();
+            logs.renew(pauses);
+            if logs.wrong.len() > before {
+                events.send(Event::Said(logs.ending().how)).ok()?;
+            }
         }
     }
 }
 
-impl LogFile {
-    fn open(path: &Path, log: &str) -> Option<Self> {
-        let file = File::open(path).ok()?;
-        let columns = Columns::of(log)?;
-        let (begun, is_too_long) = (Vec::new(), false);
-        Some(Self { path: path.to_owned(), file, columns, begun, is_too_long })
+impl Logs {
+    fn open(directory: &Path) -> anyhow::Result<Self> {
+        let log = |name| Log {
+            name,
+            known: HashSet::new(),
+            waiting: VecDeque::new(),
+            open: None,
+            is_renamed: false,
+        };
+        let logs = LOGS.iter().map(|known| log(known.path)).collect();
+        let directory = directory.to_owned();
+        let mut all = Self { directory, logs, wrong: Vec::new() };
+        let folder = Folder::open(&all.directory)?;
+        all.look(&folder);
+        Ok(all)
     }
 
-    /// Whether its name is still that of this file.
-    fn is_in_place(&self) -> bool {
-        let (own, named) = (self.file.metadata().ok(), fs::metadata(&self.path).ok());
-        own.zip(named)
-            .is_some_and(|(own, named)| own.ino() == named.ino() && own.dev() == named.dev())
+    fn has_series(&self) -> bool {
+        let has = |log: &Log| log.open.is_some() || !log.waiting.is_empty();
+        self.logs.iter().any(|log| log.name == "series" && has(log))
     }
 
-    /// Hands over the rows of the next piece. Returns whether there was any; `None` where nobody wants them.
+    fn note(&mut self, wrong: Vec<String>) {
+        for wrong in wrong {
+            if self.wrong.len() < WRONGS && !self.wrong.contains(&wrong) {
+                self.wrong.push(wrong);
+            }
+        }
+    }
+
+    /// Hands over the rows of the next pieces. Returns whether there were any; `None` where nobody wants them.
     fn read(&mut self, events: &SyncSender<Event>) -> Option<bool> {
-        let mut piece = vec![0; PIECE];
-        let read = self.file.read(&mut piece).unwrap_or(0);
-        let mut lines = Vec::new();
-        let parts: Vec<&[u8]> = piece.get(..read)?.split(|byte| *byte == b'\n').collect();
-        for (at, part) in parts.iter().enumerate() {
-            if self.begun.len() + part.len() > LONGEST {
-                self.begun.clear();
-                self.is_too_long = true;
-            } else if !self.is_too_long {
-                self.begun.extend_from_slice(part);
-            }
-            if at + 1 == parts.len() {
-                break;
-            }
-            let line = std::mem::take(&mut self.begun);
-            if !std::mem::take(&mut self.is_too_long) {
-                lines.extend(self.columns.row(&String::from_utf8_lossy(&line)));
-            }
-            if lines.len() >= BATCH {
-                events.send(Event::Rows(std::mem::take(&mut lines))).ok()?;
+        let (mut has_read, mut wrong, mut rows) = (false, Vec::new(), Vec::new());
+        for log in &mut self.logs {
+            has_read |= log.read(&mut rows, &mut wrong);
+            while !rows.is_empty() {
+                let behind = rows.split_off(rows.len().min(BATCH));
+                events.send(Event::Rows(std::mem::replace(&mut rows, behind))).ok()?;
             }
         }
-        if !lines.is_empty() {
-            events.send(Event::Rows(lines)).ok()?;
+        self.note(wrong);
+        Some(has_read)
+    }
+
+    /// Goes on with files that have come in place of those that were renamed, and with logs that began.
+    fn renew(&mut self, pauses: u64) {
+        let is_due = self.logs.iter_mut().fold(false, |is_due, log| log.is_left() || is_due);
+        if is_due || pauses.is_multiple_of(PAUSES) {
+            match Folder::open(&self.directory) {
+                Ok(folder) => self.look(&folder),
+                Err(error) => self.note(vec![format!("{error:#}")]),
+            }
         }
-        Some(read > 0)
+    }
+
+    fn look(&mut self, folder: &Folder) {
+        let mut wrong = Vec::new();
+        for (name, files) in folder.logs() {
+            let log = self.logs.iter_mut().find(|log| log.name == name);
+            log.into_iter().for_each(|log| log.look(files, &mut wrong));
+        }
+        self.note(wrong);
+    }
+
+    fn are_closed(&self) -> bool {
+        let mut open = self.logs.iter().filter_map(|log| log.open.as_ref());
+        open.all(|(path, file)| file.is_closed() && identity(path) == Some(file.identity()))
+    }
+
+    fn are_anew(&self) -> bool {
+        self.logs.iter().any(|log| log.open.as_ref().is_some_and(|(_, file)| file.is_anew()))
+    }
+
+    /// Lets all files go.
+    fn end(&mut self) {
+        let mut wrong = Vec::new();
+        self.logs.iter_mut().for_each(|log| log.let_go(&mut wrong));
+        self.note(wrong);
+    }
+
+    fn ending(&self) -> Ending {
+        let Some(last) = self.wrong.last() else {
+            return Ending { how: "read to its end".to_owned(), code: DONE };
+        };
+        let others = match self.wrong.len() - 1 {
+            0 => String::new(),
+            others => format!(", and {others} more"),
+        };
+        Ending { how: format!("not all could be read: {last}{others}"), code: DAMAGED }
+    }
+}
+
+impl Log {
+    /// Adds the rows of the next piece. Returns whether there is more to be read.
+    fn read(&mut self, rows: &mut Vec<String>, wrong: &mut Vec<String>) -> bool {
+        if let Some((path, file)) = &mut self.open {
+            match file.read(rows) {
+                Ok(true) => return true,
+                Ok(false) => {}
+                Err(error) => wrong.push(format!("{}: {error}", path.display())),
+            }
+        }
+        self.next(wrong)
+    }
+
+    /// Goes on with the next file that waits. Returns whether there is one.
+    fn next(&mut self, wrong: &mut Vec<String>) -> bool {
+        let Some(Waiting(path, file)) = self.waiting.pop_front() else { return false };
+        self.let_go(wrong);
+        match file.map_or_else(|| GrowingFile::open(&path, self.name), Ok) {
+            Ok(file) => self.open = Some((path, file)),
+            Err(error) => wrong.push(format!("{}: {error}", path.display())),
+        }
+        true
+    }
+
+    fn let_go(&mut self, wrong: &mut Vec<String>) {
+        self.is_renamed = false;
+        if let Some((path, file)) = self.open.take()
+            && file.is_cut()
+        {
+            wrong.push(format!("{}: it ends within a row", path.display()));
+        }
+    }
+
+    /// Whether the name of the file is another's, and was before: whoever writes it has had the time to end it.
+    fn is_left(&mut self) -> bool {
+        let Some((path, file)) = &self.open else { return false };
+        let was_renamed = self.is_renamed;
+        self.is_renamed = identity(path) != Some(file.identity());
+        self.is_renamed && was_renamed
+    }
+
+    /// Looks for files that are not known yet, once all others were read.
+    fn look(&mut self, files: &[LogFile], wrong: &mut Vec<String>) {
+        let own = self.open.as_ref().map(|(_, file)| file.identity());
+        let is_in_place = self.open.as_ref().is_none_or(|(path, _)| identity(path) == own);
+        if !self.waiting.is_empty() || (!is_in_place && !self.is_renamed) {
+            return;
+        }
+        let is_here = files.iter().any(|file| identity(&file.path) == own);
+        // Where no name is that of the file any more, it is what was packed under the first new one.
+        let mut is_packed = own.is_some() && !is_here;
+        let mut names = HashSet::new();
+        for file in files {
+            let stem = file.stem().to_owned();
+            // The same rows may be there in two forms.
+            let is_double = !names.insert(stem.clone());
+            let is_rolled = file.is_rolled();
+            if is_double || (is_rolled && self.known.contains(&stem)) {
+                continue;
+            }
+            if own.is_some() && identity(&file.path) == own {
+                continue;
+            }
+            if is_rolled && std::mem::take(&mut is_packed) {
+                continue;
+            }
+            let opened = if is_rolled {
+                None
+            } else {
+                match GrowingFile::open(&file.path, self.name) {
+                    Ok(opened) => Some(opened),
+                    Err(error) => {
+                        wrong.push(format!("{}: {error}", file.path.display()));
+                        continue;
+                    }
+                }
+            };
+            self.waiting.push_back(Waiting(file.path.clone(), opened));
+        }
+        self.known = names;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write as _;
+    use std::sync::mpsc::{Receiver, sync_channel};
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    /// A directory that goes with this value.
+    struct Place(PathBuf);
+
+    impl Place {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("nstop-{name}-{}", std::process::id()));
+            let _ = fs::remove_dir_all(&path);
+            fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+
+        fn write(&self, name: &str, rows: &[u64]) {
+            fs::write(self.0.join(name), text(rows)).unwrap();
+        }
+
+        fn append(&self, name: &str, rows: &[u64]) {
+            let file = fs::OpenOptions::new().append(true).open(self.0.join(name));
+            file.unwrap().write_all(text(rows).as_bytes()).unwrap();
+        }
+
+        fn rename(&self, from: &str, to: &str) {
+            fs::rename(self.0.join(from), self.0.join(to)).unwrap();
+        }
+
+        fn read(&self) -> (Vec<u64>, Ending) {
+            let (sender, events) = sync_channel(64);
+            start(&self.0, false, sender).unwrap();
+            let (mut rows, mut ending) = (Vec::new(), None);
+            for event in events {
+                match event {
+                    Event::Ended(how) => ending = Some(how),
+                    other => rows.extend(times(&other)),
+                }
+            }
+            (rows, ending.unwrap())
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn text(rows: &[u64]) -> String {
+        rows.iter().map(|at| format!("{{\"ts\":{at}}}\n")).collect()
+    }
+
+    fn times(event: &Event) -> Vec<u64> {
+        let Event::Rows(rows) = event else { panic!("{event:?}") };
+        let time = |row: &String| row.strip_suffix('}')?.rsplit(':').next()?.parse().ok();
+        rows.iter().map(|row| time(row).unwrap()).collect()
+    }
+
+    fn await_rows(events: &Receiver<Event>, wanted: &[u64]) {
+        let mut rows = Vec::new();
+        while rows.len() < wanted.len() {
+            rows.extend(times(&events.recv_timeout(Duration::from_secs(20)).unwrap()));
+        }
+        assert_eq!(rows, wanted);
+    }
+
+    #[test]
+    fn no_row_is_lost_when_files_are_renamed() {
+        let place = Place::new("roll");
+        place.write("series.2026-11-29-00-00-00.log", &[1]);
+        place.write("series.log", &[2, 3]);
+        let (sender, events) = sync_channel(64);
+        start(&place.0, true, sender).unwrap();
+        await_rows(&events, &[1, 2, 3]);
+        // What is written at the last moment, two files on, and what whoever renamed it writes behind that.
+        place.append("series.log", &[4]);
+        place.rename("series.log", "series.2026-11-29-00-00-01.log");
+        place.write("series.log", &[6]);
+        place.append("series.2026-11-29-00-00-01.log", &[5]);
+        place.rename("series.log", "series.2026-11-29-00-00-01-2.log");
+        place.write("series.log", &[7]);
+        await_rows(&events, &[4, 5, 6, 7]);
+        place.append("series.log", &[8]);
+        await_rows(&events, &[8]);
+        place.rename("series.log", "series.2026-11-29-00-00-02.log");
+        place.write("series.log", &[9]);
+        await_rows(&events, &[9]);
+    }
+
+    #[test]
+    fn a_log_that_is_written_anew_begins_again() {
+        let place = Place::new("anew");
+        place.write("series.log", &[1, 2, 3]);
+        let (sender, events) = sync_channel(64);
+        start(&place.0, true, sender).unwrap();
+        await_rows(&events, &[1, 2, 3]);
+        for rows in [&[4][..], &[5, 6, 7, 8]] {
+            place.write("series.log", rows);
+            let event = events.recv_timeout(Duration::from_secs(20)).unwrap();
+            assert!(matches!(event, Event::Anew), "{event:?}");
+            await_rows(&events, rows);
+        }
+    }
+
+    #[test]
+    fn files_are_read_in_the_order_of_their_times_packed_or_not() {
+        let place = Place::new("order");
+        place.write("series.log", &[12]);
+        for (at, number) in [(1, ""), (2, "-2"), (10, "-10")] {
+            let name = format!("series.2026-11-29-00-00-00{number}.log");
+            place.write(&name, &[at]);
+        }
+        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+        let many: Vec<u64> = (100..60_100).collect();
+        packed.write_all(text(&many).as_bytes()).unwrap();
+        let packed = packed.finish().unwrap();
+        let name = place.0.join("series.2026-11-29-00-00-01.log.gz");
+        fs::write(&name, &packed).unwrap();
+        let (rows, ending) = place.read();
+        let expected = [&[1, 2, 10][..], &many, &[12]].concat();
+        assert!(rows == expected, "{} rows", rows.len());
+        assert_eq!(ending.code, DONE);
+        fs::write(&name, &packed[..packed.len() / 2]).unwrap();
+        let (rows, ending) = place.read();
+        assert!(rows.len() > 1000 && rows.len() < expected.len());
+        assert_eq!(ending.code, DAMAGED);
+        assert!(ending.how.ends_with("it ends within a row"), "{}", ending.how);
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_waited_for() {
+        let place = Place::new("pipe");
+        place.write("series.log", &[1]);
+        let pipe = place.0.join("dns.log");
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).unwrap();
+        assert_eq!(place.read().0, [1]);
+        assert!(GrowingFile::open(&pipe, "dns").is_err());
     }
 }

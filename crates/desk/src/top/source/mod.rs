@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `child` | an analysis |
 //! | `folder` | a directory of logs |
+//! | `growing` | a log file that may grow while it is read |
 //! | `tsv` | rows in Zeek's own format |
 
 pub(super) mod child;
 pub(super) mod folder;
+mod growing;
 mod tsv;
 
 /// Rows that are handed over at once.

@@ -20,11 +20,6 @@ impl Columns {
         Some(Self { log: log_named(name)?, fields: Vec::new(), is_closed: false })
     }
 
-    /// Whether they are those of the log with this name.
-    pub(super) fn is_of(&self, name: &str) -> bool {
-        self.log.path == name
-    }
-
     /// A line of the file as a row of a stream; `None` for what is no row.
     pub(super) fn row(&mut self, line: &str) -> Option<String> {
         if let Some(rest) = line.strip_prefix('{') {
