@@ -38,7 +38,7 @@ use self::source::child::Analysis;
 use self::source::folder;
 
 /// Events that may wait. Where the terminal is slow, whoever reads rows waits, and the analysis behind its pipe.
-const QUEUE: usize = 64;
+const QUEUE: usize = 16;
 
 /// Runs the command and returns its exit code.
 ///

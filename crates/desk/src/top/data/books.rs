@@ -6,6 +6,8 @@ use super::row::LogRow;
 
 /// Rows that are kept: interfaces, rings and the host.
 const MOST: usize = 4_096;
+/// Bytes of a row that is kept. A run's own take far less.
+const LONGEST: usize = 16 << 10;
 
 /// The last row of each interface, ring and host.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +38,9 @@ impl Books {
         };
         let interface = row.text("interface").unwrap_or_default().to_owned();
         let place = Place { scope, interface, ring: row.count("ring") };
+        if row.size() > LONGEST {
+            return;
+        }
         if self.0.len() < MOST || self.0.contains_key(&place) {
             let [last, before] = self.0.entry(place).or_default();
             *before = last.replace(row);

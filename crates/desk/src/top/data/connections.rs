@@ -11,6 +11,8 @@ use super::subjects::{Span, Subjects};
 
 /// Connections that are kept.
 const MOST: usize = 50_000;
+/// Bytes of their rows.
+const BYTES: usize = 256 << 20;
 
 /// What identifies a connection, in both logs.
 const IDENTITY: [&str; 6] = ["uid", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p", "proto"];
@@ -21,6 +23,8 @@ pub(crate) struct Connections {
     by_interval: Subjects,
     rows: HashMap<Box<str>, Seen>,
     order: VecDeque<Box<str>>,
+    /// Bytes of the rows.
+    bytes: usize,
     /// How many were given up.
     given_up: u64,
 }
@@ -41,6 +45,12 @@ pub(crate) struct Seat {
     pub(crate) has_ended: bool,
     pub(crate) figures: Figures,
     pub(crate) is_exact: bool,
+}
+
+impl Seen {
+    fn size(&self, uid: &str) -> usize {
+        2 * uid.len() + self.row.size()
+    }
 }
 
 impl Connections {
@@ -76,12 +86,14 @@ impl Connections {
     }
 
     fn put(&mut self, uid: &str, seen: Seen) {
-        if self.rows.insert(uid.into(), seen).is_none() {
-            self.order.push_back(uid.into());
+        self.bytes += seen.size(uid);
+        match self.rows.insert(uid.into(), seen) {
+            Some(before) => self.bytes -= before.size(uid),
+            None => self.order.push_back(uid.into()),
         }
-        while self.order.len() > MOST {
+        while self.order.len() > MOST || self.bytes > BYTES {
             let Some(first) = self.order.pop_front() else { return };
-            self.rows.remove(&first);
+            self.bytes -= self.rows.remove(&first).map_or(0, |seen| seen.size(&first));
             self.given_up += 1;
         }
     }
@@ -139,4 +151,23 @@ fn ended(row: &LogRow, mut figures: Figures) -> Figures {
     figures.network_lost = Known(row.int("network_missed_bytes"));
     figures.capture_lost = Known(row.int("capture_missed_bytes"));
     figures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_bounded_and_the_last_rows_are_kept() {
+        let mut connections = Connections::default();
+        let long = "x".repeat(1 << 20);
+        for at in 0..300 {
+            let row = format!("{{\"_path\":\"conn\",\"uid\":\"C{at}\",\"service\":\"{long}\"}}");
+            connections.take_end(LogRow::read(&row).unwrap());
+        }
+        assert!(connections.bytes <= BYTES && connections.rows.len() > 200);
+        let size: usize = connections.rows.iter().map(|(uid, seen)| seen.size(uid)).sum();
+        assert_eq!((size, connections.order.len()), (connections.bytes, connections.rows.len()));
+        assert!(connections.given_up() > 40 && connections.row("C299").is_some());
+    }
 }

@@ -41,6 +41,9 @@ pub(super) struct Data {
     pub(super) rows: u64,
 }
 
+/// The shortest interval, in nanoseconds, as `--series` has it.
+const SHORTEST: i64 = 1_000_000;
+
 /// What a service is called that nothing is known of.
 pub(super) const UNKNOWN_SERVICE: &str = "-";
 
@@ -63,10 +66,11 @@ impl Data {
 
     /// The number of the interval of a row.
     fn number(&mut self, row: &LogRow) -> Option<i64> {
-        let (time, length) = (row.nanos("ts")?, row.nanos("interval")?);
+        let length = row.nanos("interval").filter(|length| *length >= SHORTEST)?;
+        let time = row.nanos("ts")?;
         self.interval = Some(length);
-        // A double is off by less than a microsecond, and an interval takes a millisecond at least.
-        (length > 0).then(|| time.saturating_add(length / 2).div_euclid(length))
+        // A double is off by less than a microsecond.
+        Some(time.checked_add(length / 2)?.div_euclid(length))
     }
 
     fn take_connection(&mut self, row: &LogRow) {
@@ -110,6 +114,35 @@ impl Data {
         self.totals
             .last()
             .zip(self.interval)
-            .map(|(last, length)| (last + 1).saturating_mul(length))
+            .and_then(|(last, length)| last.checked_add(1)?.checked_mul(length))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_nobody_could_have_written_do_no_harm() {
+        let mut data = Data::default();
+        for time in ["9.3e9", "-9.3e9", "1e300", "-1e300", "9223372036.854775", "1"] {
+            for interval in ["1e-9", "0.0009", "0", "-1", "1e300", "9e9", "1"] {
+                for cells in [
+                    "\"kind\":\"total\",\"packets\":9223372036854775807",
+                    "\"kind\":\"host\",\"host\":\"a\"",
+                ] {
+                    data.take(&format!(
+                        "{{\"_path\":\"series\",\"ts\":{time},\"interval\":{interval},{cells}}}"
+                    ));
+                    let _ =
+                        (data.now(), data.totals.trend(5), data.hosts.trend("a", 5, data.last()));
+                    let _ = data.hosts.over(subjects::Span::Last(5), data.last());
+                }
+            }
+        }
+        assert_eq!(data.interval, Some(1_000_000_000));
+        let mut data = Data::default();
+        data.take(r#"{"_path":"series","ts":1.0,"interval":0.0009,"kind":"total","packets":1}"#);
+        assert_eq!((data.interval, data.totals.last()), (None, None));
     }
 }

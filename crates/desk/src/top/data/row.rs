@@ -73,12 +73,17 @@ impl LogRow {
 
     /// Seconds of a column as nanoseconds.
     pub(crate) fn nanos(&self, column: &str) -> Option<i64> {
-        self.double(column).map(nanos)
+        self.double(column).and_then(nanos)
     }
 
     /// Whether a flag is set.
     pub(crate) fn is(&self, column: &str) -> bool {
         self.cells.get(column).and_then(Json::as_bool) == Some(true)
+    }
+
+    /// About how many bytes of memory it takes.
+    pub(crate) fn size(&self) -> usize {
+        self.cells.iter().map(|(name, cell)| name.len() + size(cell)).sum()
     }
 
     /// The columns that are set, in their order, as people read them.
@@ -90,9 +95,22 @@ impl LogRow {
     }
 }
 
-/// Seconds as nanoseconds. A double has seven digits of a second of our time.
-fn nanos(seconds: f64) -> i64 {
-    (seconds * 1e9).round() as i64
+/// Seconds as nanoseconds. A double has seven digits of a second of our time. `None` for what is beyond all times.
+fn nanos(seconds: f64) -> Option<i64> {
+    let nanos = (seconds * 1e9).round();
+    // Beyond it, `as` would give the nearest number that there is.
+    (nanos.abs() < i64::MAX as f64).then_some(nanos as i64)
+}
+
+/// About how many bytes of memory a cell takes.
+fn size(cell: &Json) -> usize {
+    let inside: usize = match cell {
+        Json::String(text) => text.len(),
+        Json::Array(list) => list.iter().map(size).sum(),
+        Json::Object(cells) => cells.iter().map(|(name, cell)| name.len() + size(cell)).sum(),
+        Json::Null | Json::Bool(_) | Json::Number(_) => 0,
+    };
+    size_of::<Json>() + inside
 }
 
 /// A cell as people read it.
@@ -128,9 +146,13 @@ fn value(cell: &Json, scalar: Scalar) -> Value<'_> {
         Scalar::Count => cell.as_u64().map(Value::Count),
         Scalar::Int => cell.as_i64().map(Value::Int),
         Scalar::Double => cell.as_f64().map(Value::Double),
-        Scalar::Time => cell.as_f64().map(|time| Value::Time(Timestamp::from_nanos(nanos(time)))),
+        Scalar::Time => {
+            let time = cell.as_f64().and_then(nanos);
+            time.map(|time| Value::Time(Timestamp::from_nanos(time)))
+        }
         Scalar::Interval => {
-            cell.as_f64().map(|span| Value::Interval(Interval::from_nanos(nanos(span))))
+            let span = cell.as_f64().and_then(nanos);
+            span.map(|span| Value::Interval(Interval::from_nanos(span)))
         }
         Scalar::Addr => {
             let address = cell.as_str().and_then(|text| text.parse::<IpAddr>().ok());

@@ -7,8 +7,12 @@ use super::row::LogRow;
 
 /// Intervals that are kept one by one.
 pub(crate) const INTERVALS: usize = 300;
-/// Names that are kept over all intervals.
+/// Names that are kept over all intervals, and of one.
 const NAMES: usize = 50_000;
+/// Rows of names that are kept of the intervals that are kept one by one, but for the last one's.
+const RECENT: usize = INTERVALS * 1_000;
+/// Bytes of the longest name that is kept. Names of hosts, services and connections are far shorter.
+const LONGEST: usize = 256;
 
 /// Over how many of the last intervals figures are summed up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +27,10 @@ pub(crate) enum Span {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Subjects {
     recent: BTreeMap<i64, Listing>,
+    /// Rows of names in those.
+    rows: usize,
+    /// The last interval that was given up.
+    given_up: Option<i64>,
     whole: Listing,
     /// Names of the rows that came last: those of one interval, until the row of all others comes.
     batch: HashSet<Box<str>>,
@@ -76,25 +84,33 @@ impl Subjects {
         }
         self.at = number;
         let Some(name) = name else { return self.take_rest(number, row.is("late"), figures) };
-        self.batch.insert(name.into());
-        if self.whole.named.len() >= NAMES && !self.whole.named.contains_key(name) {
-            self.is_beyond = true;
-        } else {
-            self.whole.of(name).figures += figures;
+        // Whoever is not in the batch may have something among all others, which is the careful way.
+        if self.batch.len() < NAMES && name.len() <= LONGEST {
+            self.batch.insert(name.into());
         }
-        self.recent.entry(number).or_default().of(name).figures += figures;
+        self.is_beyond |= !self.whole.add(name, figures);
+        let recent = self.recent.entry(number).or_default();
+        let before = recent.named.len();
+        if !recent.add(name, figures) {
+            // What it had is among all others then.
+            recent.rests = recent.rests.saturating_add(1);
+            self.is_beyond = true;
+        }
+        self.rows += recent.named.len() - before;
         self.trim();
     }
 
     fn trim(&mut self) {
-        while self.recent.len() > INTERVALS {
-            self.recent.pop_first();
+        while self.recent.len() > INTERVALS || (self.rows > RECENT && self.recent.len() > 1) {
+            let Some((number, listing)) = self.recent.pop_first() else { return };
+            self.rows -= listing.named.len();
+            self.given_up = self.given_up.max(Some(number));
         }
     }
 
     fn take_rest(&mut self, number: i64, is_late: bool, figures: &Figures) {
         for listing in [self.recent.entry(number).or_default(), &mut self.whole] {
-            listing.rests += 1;
+            listing.rests = listing.rests.saturating_add(1);
             listing.rest += figures;
             // What comes late has rows in parts: nobody knows which of them belong together.
             for name in self.batch.iter().filter(|_| !is_late) {
@@ -111,9 +127,11 @@ impl Subjects {
     pub(crate) fn over(&self, span: Span, last: i64) -> Vec<Subject> {
         let Span::Last(intervals) = span else { return self.whole.subjects() };
         let first = last.saturating_sub(i64::try_from(intervals).unwrap_or(i64::MAX) - 1);
-        let mut sum = Listing::default();
+        // Of an interval that was given up nobody knows who had what.
+        let is_partial = self.given_up.is_some_and(|given_up| first <= given_up);
+        let mut sum = Listing { rests: u32::from(is_partial), ..Listing::default() };
         for listing in self.recent.range(first..=last.max(first)).map(|(_, listing)| listing) {
-            sum.rests += listing.rests;
+            sum.rests = sum.rests.saturating_add(listing.rests);
             for (name, listed) in &listing.named {
                 let all = sum.of(name);
                 all.figures += &listed.figures;
@@ -141,6 +159,16 @@ impl Subjects {
 }
 
 impl Listing {
+    /// Adds what a subject had. Returns whether there was room for it.
+    fn add(&mut self, name: &str, figures: &Figures) -> bool {
+        let has_room = self.named.len() < NAMES && name.len() <= LONGEST;
+        if !has_room && !self.named.contains_key(name) {
+            return false;
+        }
+        self.of(name).figures += figures;
+        true
+    }
+
     fn of(&mut self, name: &str) -> &mut Listed {
         self.named.entry(name.into()).or_default()
     }
@@ -214,5 +242,32 @@ mod tests {
         assert_eq!(subjects.recent.len(), INTERVALS);
         assert_eq!(subjects.whole.named.len(), NAMES);
         assert!(subjects.is_beyond());
+    }
+
+    #[test]
+    fn memory_is_bounded_whatever_one_interval_has() {
+        let mut subjects = Subjects::default();
+        let row = row(false);
+        subjects.take(1, Some("0"), &row, &figures(1));
+        for number in 2..12 {
+            for at in 0..NAMES + 10 {
+                subjects.take(number, Some(&at.to_string()), &row, &figures(1));
+            }
+            subjects.take(number, Some(&"x".repeat(LONGEST + 1)), &row, &figures(1));
+        }
+        assert!(subjects.batch.len() <= NAMES);
+        let rows: usize = subjects.recent.values().map(|listing| listing.named.len()).sum();
+        assert_eq!(rows, subjects.rows);
+        assert!(rows <= RECENT + NAMES && subjects.is_beyond());
+        // Whose row had no room, and whose interval was given up, has the least of it.
+        assert!(subjects.over(Span::Last(2), 11).iter().all(|one| !one.is_exact));
+        let mut subjects = Subjects::default();
+        for number in 1..=8 {
+            for at in 0..NAMES - 1 {
+                subjects.take(number, Some(&at.to_string()), &row, &figures(1));
+            }
+        }
+        assert!(subjects.over(Span::Last(2), 8).iter().all(|one| one.is_exact));
+        assert!(subjects.over(Span::Last(60), 8).iter().all(|one| !one.is_exact));
     }
 }

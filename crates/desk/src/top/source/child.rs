@@ -18,7 +18,9 @@ use crate::top::model::{Ending, Event};
 /// Lines of what it says that are kept.
 const SAID: usize = 3;
 /// Bytes of a row; a longer one is none.
-const LONGEST: u64 = 16 << 20;
+const LONGEST: u64 = 4 << 20;
+/// Bytes of rows that are handed over at once, where there are not more rows.
+const MUCH: usize = 1 << 20;
 
 /// A running analysis, which ends with this value.
 #[derive(Debug)]
@@ -67,18 +69,22 @@ impl Drop for Analysis {
 /// Hands rows over until there are no more. Returns whether somebody still wants to know how it ended.
 fn rows(output: impl Read, events: &SyncSender<Event>) -> bool {
     let mut reader = BufReader::with_capacity(64 << 10, output);
-    let mut lines = Vec::new();
+    let (mut lines, mut bytes) = (Vec::new(), 0);
     loop {
         let mut line = Vec::new();
         match reader.by_ref().take(LONGEST).read_until(b'\n', &mut line) {
             Ok(0) | Err(_) => break,
-            Ok(_) => lines.push(String::from_utf8_lossy(&line).trim_end().to_owned()),
+            Ok(read) => {
+                bytes += read;
+                lines.push(String::from_utf8_lossy(&line).trim_end().to_owned());
+            }
         }
         let is_all = !reader.buffer().contains(&b'\n');
-        if (is_all || lines.len() >= BATCH)
-            && events.send(Event::Rows(std::mem::take(&mut lines))).is_err()
-        {
-            return false;
+        if is_all || lines.len() >= BATCH || bytes >= MUCH {
+            bytes = 0;
+            if events.send(Event::Rows(std::mem::take(&mut lines))).is_err() {
+                return false;
+            }
         }
     }
     lines.is_empty() || events.send(Event::Rows(lines)).is_ok()

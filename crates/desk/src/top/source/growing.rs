@@ -11,9 +11,9 @@ use rustix::fs::{Mode, OFlags};
 use super::tsv::Columns;
 
 /// Bytes that are read at once.
-const PIECE: usize = 64 << 10;
+const PIECE: usize = 16 << 10;
 /// Bytes of a row; a longer one is none.
-const LONGEST: usize = 16 << 20;
+const LONGEST: usize = 4 << 20;
 /// Bytes at the begin by which a file is known to be the same still.
 const HEAD: usize = 256;
 /// What files begin with that gzip packed (RFC 1952, 2.3.1).
