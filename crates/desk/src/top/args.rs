@@ -21,7 +21,8 @@ use super::model::{Model, Origin, VIEWS};
     netsniff top capture.pcapng --once --view connections --where \"id.resp_p = 443\"\n                                                     \
     one screen as text\n\n\
     Keys: ? tells them. docs/top.md has all of it.\n\n\
-    Exit code: 0 fine; 1 failed; 2 wrong usage")]
+    Exit code: 0 fine; 1 failed; 2 wrong usage. With --once also that of the analysis, as 3 where an input was\n\
+    damaged or some of the logs could not be read")]
 pub struct TopArgs {
     /// Capture files, pcap or pcapng, or a directory of logs that were written with --series; `-` for standard input
     #[arg(
@@ -133,7 +134,7 @@ impl TopArgs {
         let (title, origin) = match input {
             _ if !self.interfaces.is_empty() => (self.interfaces.join(" "), Origin::Interfaces),
             Input::Folder(_) => (names(&self.inputs), Origin::Logs),
-            Input::Analysis => (names(&self.inputs), Origin::Files),
+            Input::Analysis => (names(&self.inputs), Origin::Files(self.keeps_packets_back())),
         };
         let mut model = Model::new(title, origin);
         let at = self.view as usize;
@@ -145,6 +146,17 @@ impl TopArgs {
             keys::set_condition(&mut model, condition).map_err(UsageError)?;
         }
         Ok(model)
+    }
+
+    /// Why `netsniff extract` would not read the connections that are shown.
+    fn keeps_packets_back(&self) -> Option<&'static str> {
+        if self.inputs.iter().any(|path| path.as_os_str() == "-") {
+            return Some(
+                "standard input can be read only once: write it to a file for its packets",
+            );
+        }
+        let has_options = !self.options.is_empty();
+        has_options.then_some("packets are extracted only without options behind --, which may make other connections")
     }
 
     /// The words of the analysis.
@@ -172,6 +184,15 @@ impl TopArgs {
             add("-f", filter.into());
         }
         words.extend(self.options.iter().cloned());
+        words
+    }
+
+    /// The words of an extraction of what is read, but for the connection and where to write.
+    pub(super) fn extraction(&self) -> Vec<OsString> {
+        let mut words = vec![OsString::from("extract"), OsString::from("-q")];
+        if let Some(filter) = &self.filter {
+            words.extend(["-f".into(), filter.into()]);
+        }
         words
     }
 

@@ -20,6 +20,8 @@ pub(super) struct Jobs {
     pub(super) program: PathBuf,
     /// The captures that are read.
     pub(super) files: Vec<PathBuf>,
+    /// The arguments of an extraction from them, but for the connection and where to write.
+    pub(super) extraction: Vec<OsString>,
     /// The arguments of a recording of what is captured, but for where to write.
     pub(super) recording: Vec<OsString>,
     pub(super) events: SyncSender<Event>,
@@ -32,7 +34,7 @@ pub(super) struct Recording(Arc<Mutex<Child>>);
 impl Jobs {
     fn extract(&self, uid: &str, output: &Path) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(["extract", "-q", "--uid", uid, "-w"]).arg(output).arg("--");
+        command.args(&self.extraction).args(["--uid", uid, "-w"]).arg(output).arg("--");
         command.args(&self.files).stdin(Stdio::null()).stderr(Stdio::piped());
         command
     }

@@ -161,10 +161,8 @@ fn packets(model: &mut Model, to_file: bool) -> Option<Command> {
         model.message = Some("choose a connection first".to_owned());
         return None;
     };
-    if model.origin != Origin::Files {
-        model.message = Some(
-            "packets are only in capture files: record with R, then netsniff top FILE".to_owned(),
-        );
+    if let Some(why) = model.origin.keeps_packets_back() {
+        model.message = Some(why.to_owned());
         return None;
     }
     if !to_file {

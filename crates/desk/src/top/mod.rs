@@ -69,8 +69,13 @@ pub fn run(args: &TopArgs) -> anyhow::Result<u8> {
         drop(sender);
         return once(args, &mut model, &events);
     }
-    let (files, recording) = (args.inputs.clone(), args.recording());
-    let jobs = Jobs { program, files, recording, events: sender };
+    let jobs = Jobs {
+        program,
+        files: args.inputs.clone(),
+        extraction: args.extraction(),
+        recording: args.recording(),
+        events: sender,
+    };
     terminal::show(&mut model, &events, &jobs)?;
     Ok(DONE)
 }

@@ -9,12 +9,24 @@ use super::tables::{Sort, Subject, Table};
 /// Where the rows come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// Captures, which `netsniff extract` can read again.
-    Files,
+    /// Captures, which `netsniff extract` can read again, but for this reason.
+    Files(Option<&'static str>),
     /// Interfaces.
     Interfaces,
     /// Logs of another run.
     Logs,
+}
+
+impl Origin {
+    /// Why the packets of a connection cannot be had.
+    pub(super) const fn keeps_packets_back(&self) -> Option<&'static str> {
+        match self {
+            Self::Files(why) => *why,
+            Self::Interfaces | Self::Logs => {
+                Some("packets are only in capture files: record with R, then netsniff top FILE")
+            }
+        }
+    }
 }
 
 /// Everything that a screen shows.

@@ -45,7 +45,7 @@ fn words(screen: &[String], line: usize) -> Vec<&str> {
 
 #[test]
 fn hosts_have_their_sums_and_the_least_is_told() {
-    let shown = screen(&model(Origin::Files));
+    let shown = screen(&model(Origin::Files(None)));
     assert_eq!(shown[0], "netsniff top  it  1970-01-01 00:01:42 UTC");
     assert_eq!(shown[1], "verdict good: 12 packets, 6.74 kB; 1 new, 1 open");
     assert!(
@@ -60,7 +60,7 @@ fn hosts_have_their_sums_and_the_least_is_told() {
 
 #[test]
 fn the_span_is_that_of_the_last_intervals() {
-    let mut model = model(Origin::Files);
+    let mut model = model(Origin::Files(None));
     press(&mut model, &[Key::Char('w')]);
     let shown = screen(&model);
     assert_eq!(
@@ -73,7 +73,7 @@ fn the_span_is_that_of_the_last_intervals() {
 
 #[test]
 fn one_goes_from_a_host_to_a_row_and_back() {
-    let mut model = model(Origin::Files);
+    let mut model = model(Origin::Files(None));
     press(&mut model, &[Key::Down, Key::Enter]);
     let connections = screen(&model);
     assert_eq!(
@@ -99,7 +99,7 @@ fn one_goes_from_a_host_to_a_row_and_back() {
 
 #[test]
 fn an_end_of_a_connection_tells_all_of_it() {
-    let mut model = model(Origin::Files);
+    let mut model = model(Origin::Files(None));
     model.update(rows(&[
         r#"{"_path":"conn","ts":100.0,"uid":"C1","id.orig_h":"10.0.0.1","id.orig_p":1000,"id.resp_h":"10.0.0.2","id.resp_p":80,"proto":"tcp","service":"http","conn_state":"SF","orig_pkts":5,"orig_ip_bytes":500,"resp_pkts":7,"resp_ip_bytes":7000}"#,
     ]));
@@ -109,7 +109,7 @@ fn an_end_of_a_connection_tells_all_of_it() {
 
 #[test]
 fn a_condition_is_understood_or_told_why_not() {
-    let mut model = model(Origin::Files);
+    let mut model = model(Origin::Files(None));
     press(&mut model, &[Key::Char('/')]);
     type_text(&mut model, "host = '10.0.0.1'");
     assert!(screen(&model)[23].starts_with("rows where: host = '10.0.0.1'_"));
@@ -149,7 +149,7 @@ fn a_frozen_view_stays_and_goes_on() {
 
 #[test]
 fn rows_are_sorted_by_each_column_and_the_chosen_one_stays() {
-    let mut model = model(Origin::Files);
+    let mut model = model(Origin::Files(None));
     press(&mut model, &[Key::Down]);
     let name = model.place().selected.clone();
     assert_eq!(name.as_deref(), Some("10.0.0.1"));
@@ -167,7 +167,11 @@ fn packets_are_asked_for_where_there_are_any() {
     press(&mut live, &[Key::Char('3')]);
     assert_eq!(press(&mut live, &[Key::Char('p')]), None);
     assert!(screen(&live)[23].starts_with("packets are only in capture files"));
-    let mut model = model(Origin::Files);
+    let mut optioned = model(Origin::Files(Some("other options")));
+    press(&mut optioned, &[Key::Char('3')]);
+    assert_eq!(press(&mut optioned, &[Key::Char('e')]), None);
+    assert!(screen(&optioned)[23].starts_with("other options"));
+    let mut model = model(Origin::Files(None));
     press(&mut model, &[Key::Char('3')]);
     assert_eq!(press(&mut model, &[Key::Char('p')]), Some(Command::Packets { uid: "C1".into() }));
     press(&mut model, &[Key::Char('e')]);
@@ -200,7 +204,7 @@ fn the_way_of_packets_has_what_is_unexplained_at_its_bottom() {
 
 #[test]
 fn any_size_of_a_terminal_is_drawn() {
-    let mut model = model(Origin::Files);
+    let mut model = model(Origin::Files(None));
     let views = [
         &[Key::Char('1')][..],
         &[Key::Char('2')],

@@ -97,6 +97,39 @@ fn what_cannot_be_shown_is_said() {
     }
 }
 
+#[test]
+fn the_exit_code_is_that_of_the_analysis() {
+    let scratch = Scratch::new("top-cut");
+    fs::create_dir_all(scratch.path()).unwrap();
+    let whole = fs::read(recorded("office.pcapng")).unwrap();
+    let cut = scratch.path().join("cut.pcapng");
+    fs::write(&cut, &whole[..whole.len() / 2 + 1]).unwrap();
+    let out = top(&cut, &["--once"]);
+    let errors = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(3), "{errors}");
+    assert!(errors.contains("cut.pcapng"), "{errors}");
+    assert!(String::from_utf8_lossy(&out.stdout).contains("SENT"));
+}
+
+#[test]
+fn packed_logs_give_the_same_screen() {
+    let scratch = Scratch::new("top-packed");
+    let capture = recorded("office.pcapng");
+    let options = ["--series", "1s", "--series-conns", "200", "--series-hosts", "200"];
+    analyze(&capture, scratch.path(), &options);
+    let shown = table(scratch.path(), &[]);
+    for name in ["series.log", "conn.log"] {
+        let path = scratch.path().join(name);
+        assert!(Command::new("gzip").arg(path).status().unwrap().success());
+    }
+    assert_eq!(table(scratch.path(), &[]), shown);
+    fs::rename(scratch.path().join("series.log.gz"), scratch.path().join("series.log.zst"))
+        .unwrap();
+    let out = top(scratch.path(), &["--once"]);
+    let errors = String::from_utf8_lossy(&out.stderr);
+    assert!(errors.contains("series.log.zst") && errors.contains("a form that is not"), "{errors}");
+}
+
 /// A terminal of 80 columns and 24 rows in which a command runs; it goes with this value.
 struct Tmux(PathBuf);
 

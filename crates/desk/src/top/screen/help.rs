@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span as Words};
 use super::bold;
 
 /// Each key with what it does.
-const KEYS: [(&str, &str); 16] = [
+const KEYS: [(&str, &str); 17] = [
     ("1 2 3 4  Tab", "hosts, services, connections, losses"),
     ("↑ ↓  j k", "choose a row; PgUp PgDn Home End go further"),
     ("Enter", "host, service: connections; connection: rows; row: all of it"),
@@ -23,6 +23,7 @@ const KEYS: [(&str, &str); 16] = [
     ("q  Ctrl-C", "quit"),
     ("≥", "at least: a part may be in the one row of all others"),
     ("-", "not known; no figure is guessed"),
+    ("bytes", "of a host: on the wire; service, connection: of IP packets"),
     ("RTT", "median round trip of the last interval that had any"),
 ];
 
