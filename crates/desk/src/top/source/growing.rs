@@ -137,7 +137,7 @@ impl GrowingFile {
     }
 
     /// Ends the reading. Returns whether it ended within a row, or within what gzip packed.
-    pub(super) fn is_cut(mut self) -> bool {
+    pub(super) fn ends_cut(mut self) -> bool {
         if self.has_failed {
             return false;
         }
