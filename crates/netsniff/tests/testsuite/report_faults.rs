@@ -108,6 +108,26 @@ fn a_summary_lends_trust_to_its_own_logs_alone() {
 }
 
 #[test]
+fn the_books_of_a_live_run_show_that_rows_are_gone() {
+    let scratch = Scratch::new("report-books");
+    fs::create_dir_all(scratch.path()).unwrap();
+    let said = |analysed: u64| {
+        let books = format!(
+            "#fields\tscope\tinterface\tfinal\tverdict\tanalysed\n\
+             interface\teth0\tT\tgood\t{analysed}\n#close\t-\n"
+        );
+        let conn = "#fields\tuid\tquality\torig_pkts\tresp_pkts\nC1\tclean\t3\t2\n#close\t-\n";
+        fs::write(scratch.path().join("capture.log"), books).unwrap();
+        fs::write(scratch.path().join("conn.log"), conn).unwrap();
+        page(scratch.path())
+    };
+    assert!(said(11).contains("tell of 11 packets that were analysed, and rows of conn have 5:"));
+    let whole = said(10);
+    assert!(!whole.contains("packets that were analysed, and"), "{whole}");
+    assert!(whole.contains("Nothing shows a loss"));
+}
+
+#[test]
 fn few_rows_that_tell_are_told_as_few() {
     let scratch = Scratch::new("report-few");
     fs::create_dir_all(scratch.path()).unwrap();

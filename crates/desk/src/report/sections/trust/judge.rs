@@ -37,6 +37,7 @@ type Reasons = Vec<(Level, String)>;
 pub(super) fn judge(trust: &Trust, about: &About<'_>) -> Verdict {
     let mut reasons = Reasons::new();
     books(trust, &mut reasons);
+    reasons.extend(few_packets(trust).map(|said| (Level::Unknown, said)));
     if let Some(said) = &about.material.no_summary {
         reasons.push((Level::Unknown, format!("The file {SUMMARY} is left out: {said}.")));
     }
@@ -108,6 +109,22 @@ fn books(trust: &Trust, reasons: &mut Reasons) {
         let said = "There are more interfaces and runs in the books than are told apart.";
         reasons.push((Level::Unknown, said.to_owned()));
     }
+}
+
+/// What is to be said where connections have less than half of the packets that the books tell were analysed. Fewer may
+/// well be: ARP and the like are in no connection.
+fn few_packets(trust: &Trust) -> Option<String> {
+    let mut analysed: Option<u128> = None;
+    for (_, line) in trust.books.lines() {
+        analysed = Some(analysed.unwrap_or(0).saturating_add(line.analysed?.into()));
+    }
+    let (analysed, packets) = (analysed?, trust.packets.told()?);
+    let is_few = trust.packets.untold() == 0 && packets.saturating_mul(2) < analysed;
+    let show = |number: u128| exact(i128::try_from(number).unwrap_or(i128::MAX));
+    is_few.then(|| {
+        let (analysed, packets) = (show(analysed), show(packets));
+        format!("The books tell of {analysed} packets that were analysed, and rows of conn have {packets}: the others are of no connection, or rows are missing.")
+    })
 }
 
 /// Why the summary is not that of these logs, or these are not all: then it says nothing for them.
