@@ -41,6 +41,8 @@ struct Log {
     open: Option<(PathBuf, GrowingFile)>,
     /// Whether its name was another's when it was looked at before.
     is_renamed: bool,
+    /// Whether its file was removed, and another one has its name.
+    is_replaced: bool,
 }
 
 /// A file that is not read yet. One that is being written is open already, since its name will be another's.
@@ -125,6 +127,7 @@ impl Logs {
             waiting: VecDeque::new(),
             open: None,
             is_renamed: false,
+            is_replaced: false,
         };
         let logs = LOGS.iter().map(|known| log(known.path)).collect();
         let directory = directory.to_owned();
@@ -188,7 +191,8 @@ impl Logs {
     }
 
     fn are_anew(&self) -> bool {
-        self.logs.iter().any(|log| log.open.as_ref().is_some_and(|(_, file)| file.is_anew()))
+        let is_anew = |log: &Log| log.open.as_ref().is_some_and(|(_, file)| file.is_anew());
+        self.logs.iter().any(|log| log.is_replaced || is_anew(log))
     }
 
     /// Lets all files go.
@@ -290,6 +294,11 @@ impl Log {
             self.waiting.push_back(Waiting(file.path.clone(), opened));
         }
         self.known = names;
+        // It was removed, and the new one does not go on where it ended.
+        self.is_replaced = is_packed && !self.waiting.is_empty();
+        if self.is_replaced {
+            self.waiting.clear();
+        }
     }
 }
 
@@ -396,7 +405,10 @@ mod tests {
         let (sender, events) = sync_channel(64);
         start(&place.0, true, sender).unwrap();
         await_rows(&events, &[1, 2, 3]);
-        for rows in [&[4][..], &[5, 6, 7, 8]] {
+        for (rows, is_removed) in [(&[4][..], false), (&[5, 6, 7, 8], false), (&[1, 2], true)] {
+            if is_removed {
+                fs::remove_file(place.0.join("series.log")).unwrap();
+            }
             place.write("series.log", rows);
             // What was read while it was written does not count.
             while !matches!(events.recv_timeout(Duration::from_secs(20)).unwrap(), Event::Anew) {}
