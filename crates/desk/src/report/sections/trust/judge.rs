@@ -56,9 +56,11 @@ pub(super) fn judge(trust: &Trust, about: &About<'_>) -> Verdict {
     let worst = reasons.iter().map(|(level, _)| *level).max().unwrap_or(Level::Unknown);
     let is_any_good = reasons.iter().any(|(level, _)| *level == Level::Good);
     let title = match worst {
-        Level::Good => "Nothing shows a loss",
+        Level::Good => "Nothing shows a loss by the capture",
         Level::Note => "Nobody can tell",
-        Level::Unknown if is_any_good => "No loss is seen, but not everything can be told",
+        Level::Unknown if is_any_good => {
+            "No loss by the capture is seen, but not everything can be told"
+        }
         Level::Unknown => "Nobody can tell",
         Level::Warn => "Some of it is incomplete",
         Level::Bad => "Too much is missing to rely on it",
