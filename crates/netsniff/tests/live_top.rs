@@ -94,7 +94,8 @@ fn processes(namespace: &str, word: &str) -> Vec<String> {
 #[test]
 fn what_was_sent_is_on_the_screen_and_nothing_is_left_behind() {
     let Some(bed) = Bed::up("top") else { return };
-    let Some(view) = View::start(&bed, "") else { return };
+    // Room for all of them in each interval: how many packets each has in one depends on where it begins.
+    let Some(view) = View::start(&bed, "--conns 256 --hosts 256") else { return };
     view.await_screen("view", |screen| screen.contains("1 Hosts"));
     let begin = Instant::now();
     while processes(&bed.receiver(), "analyze").is_empty() {
