@@ -235,6 +235,9 @@ fn a_capture_of_one_direction_is_found_and_attempts_are_not() {
         attempts.attempt(host(&format!("10.0.0.{at}"), 9000 + at as u16), at, false);
     });
     assert_eq!(names(&found(attempts)), []);
+    let mut scan = Traffic::default();
+    (0..40).for_each(|port| scan.fin_probe(host(SERVER, 1000 + port), u64::from(port)));
+    assert_eq!(names(&found(scan)), []);
 }
 
 #[test]

@@ -66,25 +66,43 @@ impl Traffic {
     /// An attempt to connect that a host rejects, or leaves without an answer.
     pub(super) fn attempt(&mut self, server: Host, milliseconds: u64, is_rejected: bool) {
         let client = self.setup(server, milliseconds).client;
-        let mut add = |from: &Host, to: &Host, flags: TcpFlags, sequence, acknowledgement, time| {
-            let header = TcpHeader {
-                source_port: 0,
-                destination_port: 0,
-                sequence,
-                acknowledgement,
-                flags: flags.0,
-                window: 1000,
-                checksum: 0,
-                urgent_pointer: 0,
-                options: &[],
-            };
-            self.frames.push((at(time), tcp_frame(from, to, 7, &header, &[]).unwrap()));
-        };
-        add(&client, &server, TcpFlags::SYN, 100, 0, milliseconds);
+        self.segment(&client, &server, TcpFlags::SYN, (100, 0), milliseconds);
         if is_rejected {
             let flags = TcpFlags::RST.with(TcpFlags::ACK);
-            add(&server, &client, flags, 0, 101, milliseconds + 1);
+            self.segment(&server, &client, flags, (0, 101), milliseconds + 1);
         }
+    }
+
+    /// What a FIN scan sends to a port that does not answer: the end of no connection, and once more.
+    pub(super) fn fin_probe(&mut self, server: Host, milliseconds: u64) {
+        let client = self.setup(server, milliseconds).client;
+        for time in [milliseconds, milliseconds + 1000] {
+            self.segment(&client, &server, TcpFlags::FIN, (100, 0), time);
+        }
+    }
+
+    /// A segment without payload, by its sequence and acknowledgement numbers.
+    fn segment(
+        &mut self,
+        from: &Host,
+        to: &Host,
+        flags: TcpFlags,
+        (sequence, acknowledgement): (u32, u32),
+        milliseconds: u64,
+    ) {
+        let header = TcpHeader {
+            source_port: 0,
+            destination_port: 0,
+            sequence,
+            acknowledgement,
+            flags: flags.0,
+            window: 1000,
+            checksum: 0,
+            urgent_pointer: 0,
+            options: &[],
+        };
+        let frame = tcp_frame(from, to, 7, &header, &[]).unwrap();
+        self.frames.push((at(milliseconds), frame));
     }
 
     pub(super) fn datagram(&mut self, from: Host, to: Host, milliseconds: u64, payload: &[u8]) {
