@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use netsniff_console::number::exact;
 
-use super::page::{Part, Section, Tile};
 use super::sections::Sections;
-use super::table::{Cell, Column, Table};
+use crate::page::table::{Cell, Column, Table};
+use crate::page::{Part, Section, Tile};
 
 /// The tables that are compared, with the columns that tell which row is which.
 const COMPARED: [(&str, usize); 12] = [

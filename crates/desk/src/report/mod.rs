@@ -5,23 +5,17 @@
 //! | `analysed` | captures to logs, by this program itself |
 //! | `material`, `reading` | a directory of logs, and all of its rows, once each |
 //! | `sections` | what is gathered from rows, a file for each section |
-//! | `sum`, `top` | sums that know what they do not know, and the largest with an exact rest |
-//! | `table`, `matrix`, `plot` | what sections are made of |
-//! | `page`, `output` | all of it as HTML, and where that goes |
+//! | `top` | the largest with an exact rest |
+//! | `output` | where the page goes |
 //! | `compare` | two runs side by side |
 
 mod analysed;
 mod args;
 mod compare;
 mod material;
-mod matrix;
 mod output;
-mod page;
-mod plot;
 mod reading;
 mod sections;
-mod sum;
-mod table;
 mod top;
 
 use std::path::PathBuf;
@@ -32,11 +26,11 @@ use self::analysed::Analysed;
 pub use self::args::ReportArgs;
 use self::compare::compared;
 use self::material::Material;
-use self::page::{Page, Verdict};
 use self::reading::Reading;
 use self::sections::{About, Extent, Gathering, Sections};
-use self::table::moment;
 use crate::logs::Row;
+use crate::page::table::moment;
+use crate::page::{Page, Verdict};
 
 /// Rows of the tables that are compared: what one run has among the others is not known.
 const COMPARED: usize = 1000;

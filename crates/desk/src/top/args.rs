@@ -30,13 +30,13 @@ pub struct TopArgs {
         conflicts_with = "interfaces",
         required_unless_present = "interfaces"
     )]
-    pub(super) inputs: Vec<PathBuf>,
+    pub(crate) inputs: Vec<PathBuf>,
     /// Watch what is captured on this interface; may be repeated
     #[arg(short, long = "interface", value_name = "IFACE")]
-    pub(super) interfaces: Vec<String>,
+    pub(crate) interfaces: Vec<String>,
     /// Only packets that match, in the language of pcap-filter(7)
     #[arg(short, long, value_name = "EXPR")]
-    pub(super) filter: Option<String>,
+    pub(crate) filter: Option<String>,
     /// Length of an interval, as 1s or 100ms
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     interval: Duration,
@@ -51,10 +51,10 @@ pub struct TopArgs {
     duration: Option<Duration>,
     /// Print one screen as text, once all is read, and end. Of live traffic with --duration
     #[arg(long)]
-    pub(super) once: bool,
+    pub(crate) once: bool,
     /// Columns and rows of that screen
     #[arg(long, value_name = "COLSxROWS", requires = "once", default_value = "80x24", value_parser = size)]
-    pub(super) size: (u16, u16),
+    pub(crate) size: (u16, u16),
     /// The view at first
     #[arg(long, value_enum, default_value_t)]
     view: ViewArg,
@@ -85,7 +85,7 @@ enum ViewArg {
 
 /// Where rows come from.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Input {
+pub(crate) enum Input {
     /// A directory of logs.
     Folder(PathBuf),
     /// An analysis.
@@ -104,7 +104,7 @@ impl TopArgs {
     /// # Errors
     ///
     /// Inputs that do not go together.
-    pub(super) fn input(&self) -> Result<Input, UsageError> {
+    pub(crate) fn input(&self) -> Result<Input, UsageError> {
         let wrong = |said: &str| Err(UsageError(said.to_owned()));
         if self.once && !self.interfaces.is_empty() && self.duration.is_none() {
             return wrong("--once with -i needs --duration, since live traffic has no end");
@@ -125,7 +125,7 @@ impl TopArgs {
     /// # Errors
     ///
     /// A column that does not exist, or a condition that cannot be understood.
-    pub(super) fn model(&self, input: &Input) -> Result<Model, UsageError> {
+    pub(crate) fn model(&self, input: &Input) -> Result<Model, UsageError> {
         let names = |paths: &[PathBuf]| {
             let name = |path: &PathBuf| path.file_name().unwrap_or(path.as_os_str()).to_owned();
             let names = paths.iter().map(|path| name(path).to_string_lossy().into_owned());
@@ -160,7 +160,7 @@ impl TopArgs {
     }
 
     /// The words of the analysis.
-    pub(super) fn analysis(&self) -> Vec<OsString> {
+    pub(crate) fn analysis(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> =
             ["analyze", "-q", "-o", "-", "--format", "json"].map(OsString::from).to_vec();
         let nanos = |time: Duration| format!("{}us", time.as_micros());
@@ -188,7 +188,7 @@ impl TopArgs {
     }
 
     /// The words of an extraction of what is read, but for the connection and where to write.
-    pub(super) fn extraction(&self) -> Vec<OsString> {
+    pub(crate) fn extraction(&self) -> Vec<OsString> {
         let mut words = vec![OsString::from("extract"), OsString::from("-q")];
         if let Some(filter) = &self.filter {
             words.extend(["-f".into(), filter.into()]);
@@ -197,7 +197,7 @@ impl TopArgs {
     }
 
     /// The words of a recording of the same packets, but for where to write.
-    pub(super) fn recording(&self) -> Vec<OsString> {
+    pub(crate) fn recording(&self) -> Vec<OsString> {
         let mut words = vec![OsString::from("record"), OsString::from("-q")];
         for interface in &self.interfaces {
             words.extend(["-i".into(), interface.into()]);

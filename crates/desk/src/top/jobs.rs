@@ -11,25 +11,26 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::model::Event;
 use super::packets;
-use super::source::child::listen;
+use crate::watch::source::Told;
+use crate::watch::source::child::listen;
 
 /// What jobs are about.
 #[derive(Clone, Debug)]
-pub(super) struct Jobs {
+pub(crate) struct Jobs {
     /// This program.
-    pub(super) program: PathBuf,
+    pub(crate) program: PathBuf,
     /// The captures that are read.
-    pub(super) files: Vec<PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
     /// The arguments of an extraction from them, but for the connection and where to write.
-    pub(super) extraction: Vec<OsString>,
+    pub(crate) extraction: Vec<OsString>,
     /// The arguments of a recording of what is captured, but for where to write.
-    pub(super) recording: Vec<OsString>,
-    pub(super) events: SyncSender<Event>,
+    pub(crate) recording: Vec<OsString>,
+    pub(crate) events: SyncSender<Event>,
 }
 
 /// A recording, which is ended properly with this value.
 #[derive(Debug)]
-pub(super) struct Recording(Arc<Mutex<Child>>);
+pub(crate) struct Recording(Arc<Mutex<Child>>);
 
 impl Jobs {
     fn extract(&self, uid: &str, output: &Path) -> Command {
@@ -40,7 +41,7 @@ impl Jobs {
     }
 
     /// Writes the packets of a connection to a file.
-    pub(super) fn extract_to(&self, uid: &str, file: &str) {
+    pub(crate) fn extract_to(&self, uid: &str, file: &str) {
         let path = PathBuf::from(file);
         if path.exists() {
             return self.say(format!("{file} exists: name another file"));
@@ -54,25 +55,25 @@ impl Jobs {
                 Err(error) => format!("cannot extract: {error}"),
             };
             // Where nobody listens any more, nobody is to be told.
-            let _ = events.send(Event::Said(said));
+            let _ = events.send(Event::Told(Told::Said(said)));
         });
     }
 
     /// Reads the packets of a connection.
-    pub(super) fn show_packets(&self, uid: &str) {
+    pub(crate) fn show_packets(&self, uid: &str) {
         let mut command = self.extract(uid, Path::new("-"));
         let (events, title) = (self.events.clone(), format!("packets of {uid}"));
         thread::spawn(move || {
             let event = match shown(&mut command) {
                 Ok(lines) => Event::Text(title, lines),
-                Err(wrong) => Event::Said(wrong),
+                Err(wrong) => Event::Told(Told::Said(wrong)),
             };
             let _ = events.send(event);
         });
     }
 
     /// Begins to record.
-    pub(super) fn record(&self, file: &str) -> Option<Recording> {
+    pub(crate) fn record(&self, file: &str) -> Option<Recording> {
         if Path::new(file).exists() {
             self.end_recording(format!("{file} exists: name another file"));
             return None;
@@ -104,7 +105,7 @@ impl Jobs {
     fn say(&self, text: String) {
         let events = self.events.clone();
         // The queue may be full, and the one who asks is the one who empties it.
-        thread::spawn(move || events.send(Event::Said(text)));
+        thread::spawn(move || events.send(Event::Told(Told::Said(text))));
     }
 
     fn end_recording(&self, text: String) {

@@ -1,17 +1,17 @@
 //! What keys do.
 
-use super::data::row::LogRow;
-use super::data::subjects::Span;
 use super::model::{Asks, Command, Key, Model, Origin, Place, Prompt, VIEWS, View};
-use super::tables::Subject;
-use super::tables::columns::first_sort;
-use super::tables::filter::Filter;
+use crate::watch::data::row::LogRow;
+use crate::watch::data::subjects::Span;
+use crate::watch::tables::Subject;
+use crate::watch::tables::columns::first_sort;
+use crate::watch::tables::filter::Filter;
 
 /// The spans that `w` goes through.
 const SPANS: [Span; 4] = [Span::Last(1), Span::Last(10), Span::Last(60), Span::Whole];
 
 /// A key was pressed; returns what is to be done outside.
-pub(super) fn press(model: &mut Model, key: Key) -> Option<Command> {
+pub(crate) fn press(model: &mut Model, key: Key) -> Option<Command> {
     if model.prompt.is_some() {
         return typed(model, key);
     }
@@ -84,7 +84,7 @@ fn scroll(model: &mut Model, key: Key) {
     }
     let lines = match &model.place().view {
         View::Text(_, lines) => lines.len(),
-        _ => super::tables::losses::lines(model.data()).len(),
+        _ => crate::watch::tables::losses::lines(model.data()).len(),
     };
     let scroll = &mut model.place_mut().scroll;
     *scroll = scroll.saturating_add_signed(step).min(lines.saturating_sub(1));
@@ -107,7 +107,7 @@ fn enter(model: &mut Model) {
             let quoted = name.replace('\'', "''");
             connections(model, &format!("id.orig_h = '{quoted}' OR id.resp_h = '{quoted}'"));
         }
-        Subject::Services if *name == *super::data::UNKNOWN_SERVICE => {
+        Subject::Services if *name == *crate::watch::data::UNKNOWN_SERVICE => {
             connections(model, "service IS NULL");
         }
         Subject::Services => {
@@ -231,7 +231,7 @@ fn entered(model: &mut Model) -> Option<Command> {
 /// # Errors
 ///
 /// What cannot be understood.
-pub(super) fn set_condition(model: &mut Model, text: &str) -> Result<(), String> {
+pub(crate) fn set_condition(model: &mut Model, text: &str) -> Result<(), String> {
     let View::Table(subject) = &model.place().view else {
         return Err("this view has no rows".to_owned());
     };
@@ -242,7 +242,7 @@ pub(super) fn set_condition(model: &mut Model, text: &str) -> Result<(), String>
 }
 
 /// Orders by the column with this title; back to the first order where none has it.
-pub(super) fn sort_by(model: &mut Model, title: &str) -> Result<(), String> {
+pub(crate) fn sort_by(model: &mut Model, title: &str) -> Result<(), String> {
     let View::Table(subject) = &model.place().view else {
         return Err("this view has no columns".to_owned());
     };

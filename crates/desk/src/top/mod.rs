@@ -3,23 +3,17 @@
 //! | module | concern |
 //! |---|---|
 //! | `args` | the arguments |
-//! | `source` | where rows come from |
-//! | `data` | what rows have told, in bounded memory |
-//! | `tables` | what is listed, in order and by a condition |
 //! | `model`, `keys` | what is shown, and what keys make of it |
 //! | `screen` | drawing |
 //! | `terminal` | keys in, screens out |
 //! | `jobs`, `packets` | what is done beside it: extract, record, packets as text |
 
 mod args;
-mod data;
 mod jobs;
 mod keys;
 mod model;
 mod packets;
 mod screen;
-mod source;
-mod tables;
 mod terminal;
 #[cfg(test)]
 mod tests;
@@ -33,9 +27,9 @@ use netsniff_console::{DONE, FAILED, UsageError, print, say};
 use self::args::Input;
 pub use self::args::TopArgs;
 use self::jobs::Jobs;
-use self::model::{Ending, Event, Model};
-use self::source::child::Analysis;
-use self::source::folder;
+use self::model::{Event, Model};
+use crate::watch::source::child::Analysis;
+use crate::watch::source::{Ending, Listener, folder};
 
 /// Events that may wait. Where the terminal is slow, whoever reads rows waits, and the analysis behind its pipe.
 const QUEUE: usize = 16;
@@ -54,15 +48,17 @@ pub fn run(args: &TopArgs) -> anyhow::Result<u8> {
     }
     let (sender, events) = sync_channel(QUEUE);
     let program = std::env::current_exe().context("cannot find this program")?;
+    let events_of_rows = sender.clone();
+    let listener: Listener = Box::new(move |told| events_of_rows.send(Event::Told(told)).ok());
     let _analysis = match &input {
         Input::Folder(directory) => {
-            folder::start(directory, !args.once, sender.clone())?;
+            folder::start(directory, !args.once, listener)?;
             None
         }
         Input::Analysis => {
             let reads_stdin = args.inputs.iter().any(|path| path.as_os_str() == "-");
             let words = args.analysis();
-            Some(Analysis::start(&program, &words, reads_stdin, sender.clone())?)
+            Some(Analysis::start(&program, &words, reads_stdin, listener)?)
         }
     };
     if args.once {

@@ -1,14 +1,15 @@
 //! The state of the view, and what keys and rows make of it. Nothing here reads, draws or waits.
 
-use super::data::Data;
-use super::data::subjects::Span;
-use super::tables::columns::first_sort;
-use super::tables::filter::Filter;
-use super::tables::{Sort, Subject, Table};
+use crate::watch::data::Data;
+use crate::watch::data::subjects::Span;
+use crate::watch::source::{Ending, Told};
+use crate::watch::tables::columns::first_sort;
+use crate::watch::tables::filter::Filter;
+use crate::watch::tables::{Sort, Subject, Table};
 
 /// Where the rows come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(crate) enum Origin {
     /// Captures, which `netsniff extract` can read again, but for this reason.
     Files(Option<&'static str>),
     /// Interfaces.
@@ -19,7 +20,7 @@ pub(super) enum Origin {
 
 impl Origin {
     /// Why the packets of a connection cannot be had.
-    pub(super) const fn keeps_packets_back(&self) -> Option<&'static str> {
+    pub(crate) const fn keeps_packets_back(&self) -> Option<&'static str> {
         match self {
             Self::Files(why) => *why,
             Self::Interfaces | Self::Logs => {
@@ -31,42 +32,42 @@ impl Origin {
 
 /// Everything that a screen shows.
 #[derive(Debug)]
-pub(super) struct Model {
-    pub(super) title: String,
-    pub(super) origin: Origin,
+pub(crate) struct Model {
+    pub(crate) title: String,
+    pub(crate) origin: Origin,
     live: Data,
     /// What was known when the view was frozen.
     frozen: Option<Box<Data>>,
-    pub(super) span: Span,
+    pub(crate) span: Span,
     /// The views, the shown one last.
     places: Vec<Place>,
-    pub(super) has_help: bool,
-    pub(super) prompt: Option<Prompt>,
+    pub(crate) has_help: bool,
+    pub(crate) prompt: Option<Prompt>,
     /// What is to be said, until the next key.
-    pub(super) message: Option<String>,
+    pub(crate) message: Option<String>,
     /// How the rows ended, once they have.
-    pub(super) ended: Option<Ending>,
+    pub(crate) ended: Option<Ending>,
     /// The file that packets are recorded to now.
-    pub(super) recording: Option<String>,
+    pub(crate) recording: Option<String>,
     /// Lines of a page, on the last draw.
-    pub(super) page: usize,
+    pub(crate) page: usize,
 }
 
 /// A view.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
-    pub(super) view: View,
-    pub(super) sort: Sort,
-    pub(super) filter: Option<Filter>,
+pub(crate) struct Place {
+    pub(crate) view: View,
+    pub(crate) sort: Sort,
+    pub(crate) filter: Option<Filter>,
     /// The name of the chosen row.
-    pub(super) selected: Option<Box<str>>,
+    pub(crate) selected: Option<Box<str>>,
     /// The first line that is shown of a text.
-    pub(super) scroll: usize,
+    pub(crate) scroll: usize,
 }
 
 /// What a view shows.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum View {
+pub(crate) enum View {
     /// A table.
     Table(Subject),
     /// Where packets and bytes were lost.
@@ -76,7 +77,7 @@ pub(super) enum View {
 }
 
 /// The main views, in the order of their numbers.
-pub(super) const VIEWS: [(&str, View); 4] = [
+pub(crate) const VIEWS: [(&str, View); 4] = [
     ("Hosts", View::Table(Subject::Hosts)),
     ("Services", View::Table(Subject::Services)),
     ("Connections", View::Table(Subject::Connections)),
@@ -85,16 +86,16 @@ pub(super) const VIEWS: [(&str, View); 4] = [
 
 /// A line that is being typed.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Prompt {
-    pub(super) asks: Asks,
-    pub(super) text: String,
+pub(crate) struct Prompt {
+    pub(crate) asks: Asks,
+    pub(crate) text: String,
     /// What is wrong with it.
-    pub(super) wrong: Option<String>,
+    pub(crate) wrong: Option<String>,
 }
 
 /// What a typed line is.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Asks {
+pub(crate) enum Asks {
     /// A condition on rows.
     Condition,
     /// The file for the packets of a connection.
@@ -103,26 +104,11 @@ pub(super) enum Asks {
     Record,
 }
 
-/// How rows ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Ending {
-    /// In words.
-    pub(super) how: String,
-    /// The exit code for that.
-    pub(super) code: u8,
-}
-
 /// What happened.
 #[derive(Debug)]
-pub(super) enum Event {
-    /// Rows came.
-    Rows(Vec<String>),
-    /// No more rows come for now; why.
-    Ended(Ending),
-    /// The logs are written anew: what was known is not any more.
-    Anew,
-    /// Something is to be said.
-    Said(String),
+pub(crate) enum Event {
+    /// Something was told by where the rows come from, or is to be said.
+    Told(Told),
     /// Lines of text that were asked for came.
     Text(String, Vec<String>),
     /// A recording ended; what it said.
@@ -137,7 +123,7 @@ pub(super) enum Event {
 
 /// A key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Key {
+pub(crate) enum Key {
     Char(char),
     Enter,
     Escape,
@@ -156,7 +142,7 @@ pub(super) enum Key {
 
 /// What is to be done outside of the view.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Command {
+pub(crate) enum Command {
     Quit,
     /// Write the packets of a connection to a file.
     Extract {
@@ -175,7 +161,7 @@ pub(super) enum Command {
 
 impl Place {
     /// A view as it is at first.
-    pub(super) fn of(view: View) -> Self {
+    pub(crate) fn of(view: View) -> Self {
         let column = match &view {
             View::Table(subject) => first_sort(subject),
             _ => 0,
@@ -188,7 +174,7 @@ impl Place {
 
 impl Model {
     /// Nothing known yet.
-    pub(super) fn new(title: String, origin: Origin) -> Self {
+    pub(crate) fn new(title: String, origin: Origin) -> Self {
         let span = if origin == Origin::Interfaces { Span::Last(10) } else { Span::Whole };
         Self {
             title,
@@ -207,72 +193,78 @@ impl Model {
     }
 
     /// What is shown: all that is known, or what was when the view was frozen.
-    pub(super) fn data(&self) -> &Data {
+    pub(crate) fn data(&self) -> &Data {
         self.frozen.as_deref().unwrap_or(&self.live)
     }
 
-    pub(super) const fn is_frozen(&self) -> bool {
+    pub(crate) const fn is_frozen(&self) -> bool {
         self.frozen.is_some()
     }
 
     /// The view that is shown.
-    pub(super) fn place(&self) -> &Place {
+    pub(crate) fn place(&self) -> &Place {
         // There always is one: the last one is never taken.
         &self.places[self.places.len() - 1]
     }
 
-    pub(super) fn place_mut(&mut self) -> &mut Place {
+    pub(crate) fn place_mut(&mut self) -> &mut Place {
         let last = self.places.len() - 1;
         &mut self.places[last]
     }
 
     /// The table that is shown, where one is.
-    pub(super) fn table(&self) -> Option<Table> {
+    pub(crate) fn table(&self) -> Option<Table> {
         let place = self.place();
         let View::Table(subject) = &place.view else { return None };
         Some(Table::of(self.data(), subject, self.span, place.sort, place.filter.as_ref()))
     }
 
     /// Shows another view, from which one can go back.
-    pub(super) fn enter(&mut self, place: Place) {
+    pub(crate) fn enter(&mut self, place: Place) {
         self.places.push(place);
     }
 
     /// Goes back to the view before.
-    pub(super) fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         if self.places.len() > 1 {
             self.places.pop();
         }
     }
 
     /// Shows one of the main views, with nothing behind it.
-    pub(super) fn show(&mut self, view: View) {
+    pub(crate) fn show(&mut self, view: View) {
         if self.places.len() > 1 || self.place().view != view {
             self.places = vec![Place::of(view)];
         }
     }
 
     /// Keeps what is shown as it is now, or goes on.
-    pub(super) fn freeze(&mut self) {
+    pub(crate) fn freeze(&mut self) {
         self.frozen = match self.frozen {
             Some(_) => None,
             None => Some(Box::new(self.live.clone())),
         };
     }
 
-    /// What happened changes what is shown; returns what is to be done.
-    pub(super) fn update(&mut self, event: Event) -> Option<Command> {
-        match event {
-            Event::Rows(lines) => {
+    fn hear(&mut self, told: Told) {
+        match told {
+            Told::Rows(lines) => {
                 self.ended = None;
                 lines.iter().for_each(|line| self.live.take(line));
             }
-            Event::Anew => {
+            Told::Anew => {
                 (self.live, self.ended) = (Data::default(), None);
                 self.message = Some("the logs are written anew".to_owned());
             }
-            Event::Ended(how) => self.ended = Some(how),
-            Event::Said(text) => self.message = Some(text),
+            Told::Ended(how) => self.ended = Some(how),
+            Told::Said(text) => self.message = Some(text),
+        }
+    }
+
+    /// What happened changes what is shown; returns what is to be done.
+    pub(crate) fn update(&mut self, event: Event) -> Option<Command> {
+        match event {
+            Event::Told(told) => self.hear(told),
             Event::Text(title, lines) => {
                 self.message = None;
                 self.enter(Place::of(View::Text(title, lines)));

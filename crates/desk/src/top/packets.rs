@@ -7,7 +7,7 @@ use netsniff_packet::decode::{Decoded, Layer, Transport, packet};
 use netsniff_packet::{Batch, Packet, Progress, Source as _};
 use netsniff_pcapfile::Reader;
 
-use super::tables::cell::time_of_day;
+use crate::watch::tables::cell::time_of_day;
 
 /// Packets that are shown.
 const MOST: u64 = 1_000;
@@ -17,7 +17,7 @@ const MOST: u64 = 1_000;
 /// # Errors
 ///
 /// What was wrong with the capture.
-pub(super) fn lines(capture: impl Read) -> Result<Vec<String>, String> {
+pub(crate) fn lines(capture: impl Read) -> Result<Vec<String>, String> {
     let mut reader = Reader::new(capture).map_err(|error| error.to_string())?;
     let (mut batch, mut lines, mut number) = (Batch::default(), Vec::new(), 0);
     loop {

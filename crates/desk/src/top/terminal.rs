@@ -23,7 +23,7 @@ const FRAME: Duration = Duration::from_millis(100);
 /// # Errors
 ///
 /// When the terminal cannot be used.
-pub(super) fn show(model: &mut Model, events: &Receiver<Event>, jobs: &Jobs) -> anyhow::Result<()> {
+pub(crate) fn show(model: &mut Model, events: &Receiver<Event>, jobs: &Jobs) -> anyhow::Result<()> {
     listen_for_signals(jobs.events.clone())?;
     // It restores the terminal where anything panics, too.
     let mut terminal = ratatui::try_init().context("cannot use the terminal")?;

@@ -2,6 +2,7 @@
 
 use super::model::{Command, Event, Key, Model, Origin};
 use super::screen::as_text;
+use crate::watch::source::Told;
 
 /// Rows of two intervals: two hosts with rows, a third one among others in the second interval.
 const ROWS: &[&str] = &[
@@ -17,7 +18,7 @@ const ROWS: &[&str] = &[
 ];
 
 fn rows(lines: &[&str]) -> Event {
-    Event::Rows(lines.iter().map(|line| (*line).to_owned()).collect())
+    Event::Told(Told::Rows(lines.iter().map(|line| (*line).to_owned()).collect()))
 }
 
 fn model(origin: Origin) -> Model {

@@ -8,9 +8,9 @@ use netsniff_console::number::exact;
 
 use super::{About, Gather, endpoint};
 use crate::logs::Row;
-use crate::report::page::{Part, Section};
-use crate::report::sum::Sum;
-use crate::report::table::{Cell, Column, Table};
+use crate::page::sum::Sum;
+use crate::page::table::{Cell, Column, Table};
+use crate::page::{Part, Section};
 
 /// The connections with the most bytes.
 pub(in crate::report) struct Connections {

@@ -2,9 +2,9 @@
 
 use super::{About, Extent, Gather, endpoint, ranked};
 use crate::logs::Row;
-use crate::report::page::{Part, Section};
-use crate::report::sum::Times;
-use crate::report::table::{Cell, Column, Table};
+use crate::page::sum::Times;
+use crate::page::table::{Cell, Column, Table};
+use crate::page::{Part, Section};
 use crate::report::top::{Tally, Top};
 
 /// Resolvers, and names that failed with the codes of their replies.

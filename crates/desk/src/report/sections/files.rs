@@ -8,9 +8,9 @@ use netsniff_console::number::exact;
 
 use super::{About, Extent, Gather, ranked};
 use crate::logs::Row;
-use crate::report::page::{Part, Section};
-use crate::report::sum::Sum;
-use crate::report::table::{Cell, Column, Table};
+use crate::page::sum::Sum;
+use crate::page::table::{Cell, Column, Table};
+use crate::page::{Part, Section};
 use crate::report::top::{Tally, Top};
 
 /// Files by kind, and the largest.

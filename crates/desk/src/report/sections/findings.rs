@@ -6,8 +6,8 @@ use netsniff_console::number::exact;
 
 use super::{About, Gather, endpoint, ranked};
 use crate::logs::Row;
-use crate::report::page::{Part, Section};
-use crate::report::table::{Cell, Column, Table};
+use crate::page::table::{Cell, Column, Table};
+use crate::page::{Part, Section};
 use crate::report::top::{Tally, Top};
 
 /// What deserves a look.

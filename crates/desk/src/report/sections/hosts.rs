@@ -4,10 +4,10 @@ use netsniff_analysis::record::Unit;
 
 use super::{About, Extent, Gather, ranked};
 use crate::logs::Row;
-use crate::report::matrix::Matrix;
-use crate::report::page::{Part, Section};
-use crate::report::sum::Sum;
-use crate::report::table::{Cell, Column, Table};
+use crate::page::matrix::Matrix;
+use crate::page::sum::Sum;
+use crate::page::table::{Cell, Column, Table};
+use crate::page::{Part, Section};
 use crate::report::top::{Ranked, Tally, Top};
 
 /// Hosts and pairs of them.

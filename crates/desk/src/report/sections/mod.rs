@@ -15,11 +15,11 @@ use std::collections::BTreeSet;
 
 use self::trust::Judged;
 use super::material::Material;
-use super::page::{Section, Verdict};
 use super::reading::Reading;
-use super::table::{Cell, Table};
 use super::top::{Ranked, Tally};
 use crate::logs::Row;
+use crate::page::table::{Cell, Table};
+use crate::page::{Section, Verdict};
 
 /// Gathers what a section has.
 pub(super) trait Gather {

@@ -4,9 +4,9 @@ use netsniff_analysis::record::Unit;
 
 use super::{About, Extent, Gather, endpoint, ranked};
 use crate::logs::Row;
-use crate::report::page::{Part, Section};
-use crate::report::sum::{Sum, Times};
-use crate::report::table::{Cell, Column, Table};
+use crate::page::sum::{Sum, Times};
+use crate::page::table::{Cell, Column, Table};
+use crate::page::{Part, Section};
 use crate::report::top::{Tally, Top};
 
 /// Servers, by address and port.

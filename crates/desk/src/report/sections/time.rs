@@ -7,10 +7,10 @@ use netsniff_console::number::duration;
 
 use super::{About, Gather};
 use crate::logs::Row;
-use crate::report::page::{Part, Picture, Section};
-use crate::report::plot::{COLOURS, Layers};
-use crate::report::sum::Sum;
-use crate::report::table::{Cell, Column, Table, moment};
+use crate::page::plot::{COLOURS, Layers};
+use crate::page::sum::Sum;
+use crate::page::table::{Cell, Column, Table, moment};
+use crate::page::{Part, Picture, Section};
 
 /// What passed in spans of time.
 #[derive(Debug, Default)]

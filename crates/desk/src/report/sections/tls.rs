@@ -2,8 +2,8 @@
 
 use super::{About, Extent, Gather, endpoint, ranked};
 use crate::logs::Row;
-use crate::report::page::{Part, Section};
-use crate::report::table::{Cell, Column, Table};
+use crate::page::table::{Cell, Column, Table};
+use crate::page::{Part, Section};
 use crate::report::top::{Tally, Top};
 
 /// Handshakes and certificates.

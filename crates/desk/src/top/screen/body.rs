@@ -9,12 +9,12 @@ use ratatui::text::{Line, Span as Words};
 
 use super::{bold, coloured, faint};
 use crate::top::model::{Model, View};
-use crate::top::tables::columns::Column;
-use crate::top::tables::losses::{Look, lines};
-use crate::top::tables::{Subject, Table, TableRow};
+use crate::watch::tables::columns::Column;
+use crate::watch::tables::losses::{Look, lines};
+use crate::watch::tables::{Subject, Table, TableRow};
 
 /// Draws the table of the model.
-pub(super) fn table(model: &Model, frame: &mut Frame<'_>, area: Rect) {
+pub(crate) fn table(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let (Some(table), View::Table(subject)) = (model.table(), &model.place().view) else { return };
     let widths = widths(table.columns, area.width);
     let mut rows = area.rows();
@@ -133,7 +133,7 @@ fn padded(text: &str, width: usize, is_number: bool) -> String {
 }
 
 /// Draws where packets were lost.
-pub(super) fn losses(model: &Model, frame: &mut Frame<'_>, area: Rect) {
+pub(crate) fn losses(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let lines = lines(model.data());
     for ((look, text), area) in lines.into_iter().skip(model.place().scroll).zip(area.rows()) {
         let style = match look {
@@ -148,7 +148,7 @@ pub(super) fn losses(model: &Model, frame: &mut Frame<'_>, area: Rect) {
 }
 
 /// Draws a text under its title.
-pub(super) fn text(
+pub(crate) fn text(
     model: &Model,
     title: &str,
     lines: &[String],

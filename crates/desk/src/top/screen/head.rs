@@ -11,12 +11,12 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span as Words};
 
 use super::{bold, coloured, faint};
-use crate::top::data::subjects::Span;
 use crate::top::model::{Model, VIEWS};
-use crate::top::tables::cell::{spark, time_of_day};
+use crate::watch::data::subjects::Span;
+use crate::watch::tables::cell::{spark, time_of_day};
 
 /// Draws them.
-pub(super) fn draw(model: &Model, frame: &mut Frame<'_>, area: Rect) {
+pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let lines = [title(model), rates(model), trend(model, area.width), views(model)];
     for (line, row) in lines.into_iter().zip(area.rows()) {
         frame.render_widget(line, row);

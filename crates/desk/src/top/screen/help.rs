@@ -28,7 +28,7 @@ const KEYS: [(&str, &str); 17] = [
 ];
 
 /// Draws them.
-pub(super) fn draw(frame: &mut Frame<'_>, area: Rect) {
+pub(crate) fn draw(frame: &mut Frame<'_>, area: Rect) {
     let mut rows = area.rows();
     if let Some(first) = rows.next() {
         frame.render_widget(Line::styled("Keys and signs; any key goes back", bold()), first);

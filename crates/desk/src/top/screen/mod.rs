@@ -24,12 +24,12 @@ const HEAD: u16 = 4;
 const FOOT: u16 = 1;
 
 /// Rows of a table that a screen of this height shows.
-pub(super) const fn page(height: u16) -> usize {
+pub(crate) const fn page(height: u16) -> usize {
     height.saturating_sub(HEAD + FOOT + 2) as usize
 }
 
 /// Draws all of it.
-pub(super) fn draw(model: &Model, frame: &mut Frame<'_>) {
+pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>) {
     let parts = [Constraint::Length(HEAD), Constraint::Min(1), Constraint::Length(FOOT)];
     let [top, middle, bottom] = Layout::vertical(parts).areas(frame.area());
     head::draw(model, frame, top);
@@ -81,7 +81,7 @@ const fn coloured(colour: Color) -> Style {
 }
 
 /// The screen as lines of text, without blanks at their ends.
-pub(super) fn as_text(model: &Model, columns: u16, rows: u16) -> String {
+pub(crate) fn as_text(model: &Model, columns: u16, rows: u16) -> String {
     let Ok(mut terminal) = ratatui::Terminal::new(TestBackend::new(columns, rows));
     let Ok(_) = terminal.draw(|frame| draw(model, frame));
     let buffer = terminal.backend().buffer();

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use netsniff_analysis::record::Unit;
 
 use crate::logs::Row;
+use crate::page::table::{Cell, Column, Table};
 use crate::report::material::{BookLine, Source, Summary};
-use crate::report::table::{Cell, Column, Table};
 
 /// The last row of each interface and run.
 #[derive(Debug, Default)]

@@ -3,8 +3,8 @@
 use netsniff_console::number::{exact, percent};
 
 use super::{NOT_TOLD, Trust, things};
+use crate::page::{Reason, Verdict};
 use crate::report::material::{SUMMARY, Summary};
-use crate::report::page::{Reason, Verdict};
 use crate::report::sections::About;
 
 /// How much speaks against.

@@ -13,9 +13,9 @@ use self::books::CaptureBooks;
 use self::judge::judge;
 use super::About;
 use crate::logs::Row;
-use crate::report::page::{Part, Section, Shares, Tile, Verdict};
-use crate::report::sum::Sum;
-use crate::report::table::{Cell, Column, Table};
+use crate::page::sum::Sum;
+use crate::page::table::{Cell, Column, Table};
+use crate::page::{Part, Section, Shares, Tile, Verdict};
 
 /// The logs that tell.
 pub(super) const LOGS_THAT_TELL: [&str; 3] = ["capture", "conn", "notice"];

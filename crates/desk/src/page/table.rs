@@ -9,7 +9,7 @@ use super::sum::{Sum, Times};
 
 /// A table.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct Table {
+pub(crate) struct Table {
     /// By which scripts and tests find it.
     pub id: String,
     /// What it shows.
@@ -28,7 +28,7 @@ pub(super) struct Table {
 
 /// A column.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct Column {
+pub(crate) struct Column {
     /// Its name.
     pub name: String,
     /// What its values mean.
@@ -39,7 +39,7 @@ pub(super) struct Column {
 
 /// A value of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Cell {
+pub(crate) struct Cell {
     /// For readers.
     pub text: String,
     /// The number behind it, to the last digit, by which columns are sorted.
@@ -57,7 +57,7 @@ pub(super) struct Cell {
 
 /// What a value is where some of the rows that it is made of may be missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum InPart {
+pub(crate) enum InPart {
     /// The same: it is no value of many rows.
     #[default]
     Same,
@@ -68,11 +68,11 @@ pub(super) enum InPart {
 }
 
 /// What stands for a value that is not set.
-pub(super) const UNSET: &str = "\u{2013}";
+pub(crate) const UNSET: &str = "\u{2013}";
 
 impl Table {
     /// It with bars in a column, whose values are no lower than 0.
-    pub(super) fn with_bars(mut self, column: usize) -> Self {
+    pub(crate) fn with_bars(mut self, column: usize) -> Self {
         let value = |cell: &Cell| cell.value.as_ref()?.parse::<u128>().ok();
         let values = self.rows.iter().filter_map(|row| value(row.get(column)?));
         let most = values.max().unwrap_or(0);
@@ -86,55 +86,55 @@ impl Table {
 
 impl Column {
     /// A column of text.
-    pub(super) fn text(name: &str, doc: &str) -> Self {
+    pub(crate) fn text(name: &str, doc: &str) -> Self {
         Self { name: name.to_owned(), doc: doc.to_owned(), is_number: false }
     }
 
     /// A column of numbers.
-    pub(super) fn number(name: &str, doc: &str) -> Self {
+    pub(crate) fn number(name: &str, doc: &str) -> Self {
         Self { is_number: true, ..Self::text(name, doc) }
     }
 }
 
 impl Cell {
     /// Text.
-    pub(super) fn text(text: impl AsRef<str>) -> Self {
+    pub(crate) fn text(text: impl AsRef<str>) -> Self {
         Self { text: text.as_ref().to_owned(), ..Self::default() }
     }
 
     /// Text that may not be set.
-    pub(super) fn maybe(text: Option<impl AsRef<str>>) -> Self {
+    pub(crate) fn maybe(text: Option<impl AsRef<str>>) -> Self {
         text.map_or_else(|| Self::unset("not set in the logs"), Self::text)
     }
 
     /// No value, with the reason.
-    pub(super) fn unset(why: &str) -> Self {
+    pub(crate) fn unset(why: &str) -> Self {
         Self { text: UNSET.to_owned(), title: Some(why.to_owned()), ..Self::default() }
     }
 
     /// An exact count.
-    pub(super) fn count(count: impl Into<u128>) -> Self {
+    pub(crate) fn count(count: impl Into<u128>) -> Self {
         let count = count.into();
         let text = exact(i128::try_from(count).unwrap_or(i128::MAX));
         Self { text, value: Some(count.to_string()), in_part: InPart::Bound, ..Self::default() }
     }
 
     /// Bytes, which read as MB and the like.
-    pub(super) fn bytes(count: u128) -> Self {
+    pub(crate) fn bytes(count: u128) -> Self {
         let title = format!("{} bytes", Self::count(count).text);
         let text = bytes(u64::try_from(count).unwrap_or(u64::MAX));
         Self { text, title: Some(title), ..Self::count(count) }
     }
 
     /// A number of a row that may not tell it.
-    pub(super) fn of(value: Option<u64>, unit: Unit) -> Self {
+    pub(crate) fn of(value: Option<u64>, unit: Unit) -> Self {
         let mut sum = Sum::default();
         sum.add(value);
         Self::sum(&sum, unit)
     }
 
     /// A sum, which is a lower bound where rows do not tell.
-    pub(super) fn sum(sum: &Sum, unit: Unit) -> Self {
+    pub(crate) fn sum(sum: &Sum, unit: Unit) -> Self {
         let Some(total) = sum.told() else { return Self::unset("no row tells it") };
         let cell = if unit == Unit::Bytes { Self::bytes(total) } else { Self::count(total) };
         if sum.untold() == 0 {
@@ -150,7 +150,7 @@ impl Cell {
     }
 
     /// It where some of the rows that it is made of may be missing.
-    pub(super) fn in_part(self, why: &str) -> Self {
+    pub(crate) fn in_part(self, why: &str) -> Self {
         match self.in_part {
             InPart::Bound => self.at_least(why),
             InPart::Nothing => Self::unset(why),
@@ -159,7 +159,7 @@ impl Cell {
     }
 
     /// It as what is known at least.
-    pub(super) fn at_least(self, why: &str) -> Self {
+    pub(crate) fn at_least(self, why: &str) -> Self {
         if self.text.starts_with('\u{2265}') || self.text == UNSET {
             return self;
         }
@@ -167,7 +167,7 @@ impl Cell {
     }
 
     /// A span of time in nanoseconds.
-    pub(super) fn span(nanos: Option<i64>) -> Self {
+    pub(crate) fn span(nanos: Option<i64>) -> Self {
         let Some(nanos) = nanos else { return Self::unset("no row tells it") };
         let sign = if nanos < 0 { "\u{2212}" } else { "" };
         let text = format!("{sign}{}", duration(nanos.unsigned_abs()));
@@ -177,7 +177,7 @@ impl Cell {
     }
 
     /// The mean of spans.
-    pub(super) fn mean(times: &Times) -> Self {
+    pub(crate) fn mean(times: &Times) -> Self {
         let mut cell = Self::span(times.mean());
         if let Some(title) = &mut cell.title
             && times.number() > 0
@@ -188,7 +188,7 @@ impl Cell {
     }
 
     /// A time in nanoseconds since 1970.
-    pub(super) fn time(nanos: Option<i64>) -> Self {
+    pub(crate) fn time(nanos: Option<i64>) -> Self {
         let Some(nanos) = nanos else { return Self::unset("no row tells it") };
         let title = format!("{} s since 1970", decimal(nanos));
         Self {
@@ -200,19 +200,19 @@ impl Cell {
     }
 
     /// It in a colour.
-    pub(super) fn looking(self, look: Option<&'static str>) -> Self {
+    pub(crate) fn looking(self, look: Option<&'static str>) -> Self {
         Self { look, ..self }
     }
 
     /// It in a colour where it is a number other than 0.
-    pub(super) fn alarming(self, look: &'static str) -> Self {
+    pub(crate) fn alarming(self, look: &'static str) -> Self {
         let is_some = self.value.as_deref().is_some_and(|value| value != "0");
         self.looking(is_some.then_some(look))
     }
 }
 
 /// A second of the calendar, in UTC.
-pub(super) fn moment(nanos: i64) -> String {
+pub(crate) fn moment(nanos: i64) -> String {
     let Date { year, month, day, hour, minute, second } =
         Date::of_second(nanos.div_euclid(1_000_000_000));
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")

@@ -2,10 +2,10 @@
 
 use netsniff_console::number::{bytes, exact};
 
-use crate::top::data::Data;
-use crate::top::data::books::Line;
-use crate::top::data::figures::Known;
-use crate::top::data::subjects::Span;
+use crate::watch::data::Data;
+use crate::watch::data::books::Line;
+use crate::watch::data::figures::Known;
+use crate::watch::data::subjects::Span;
 
 /// How a line looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,15 @@
 //! What a page is made of, and the page.
+//!
+//! | module | concern |
+//! |---|---|
+//! | `table`, `matrix`, `plot` | what sections are made of |
+//! | `sum` | sums that know what they do not know |
+//! | `templates` | all of it as HTML |
+
+pub(crate) mod matrix;
+pub(crate) mod plot;
+pub(crate) mod sum;
+pub(crate) mod table;
 
 use anyhow::Context as _;
 use base64ct::{Base64, Encoding as _};
@@ -7,12 +18,12 @@ use netsniff_console::printable::printable;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use super::matrix::Matrix;
-use super::table::{Cell, Table};
+use self::matrix::Matrix;
+use self::table::{Cell, Table};
 
 /// A page.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct Page {
+pub(crate) struct Page {
     /// What it is about.
     pub title: String,
     /// Sources, span of time, and the like: a name and a text each.
@@ -27,7 +38,7 @@ pub(super) struct Page {
 
 /// Whether the logs can be believed.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct Verdict {
+pub(crate) struct Verdict {
     /// Of what, where there is more than one.
     pub of: Option<String>,
     /// `good`, `warn`, `bad` or `unknown`: the colour and the sign.
@@ -42,7 +53,7 @@ pub(super) struct Verdict {
 
 /// What speaks for a verdict or against it.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Reason {
+pub(crate) struct Reason {
     /// `good`, `warn`, `bad` or `unknown`.
     pub look: &'static str,
     /// It in a sentence.
@@ -51,7 +62,7 @@ pub(super) struct Reason {
 
 /// A figure that is large on the page.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct Tile {
+pub(crate) struct Tile {
     /// What it is.
     pub name: String,
     /// The figure.
@@ -60,7 +71,7 @@ pub(super) struct Tile {
 
 /// A section.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct Section {
+pub(crate) struct Section {
     /// By which it is linked to.
     pub id: &'static str,
     /// Its title.
@@ -74,7 +85,7 @@ pub(super) struct Section {
 /// A part of a section.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "kind", content = "it", rename_all = "snake_case")]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// A table.
     Table(Table),
     /// A picture, as SVG of this program's making.
@@ -89,7 +100,7 @@ pub(super) enum Part {
 
 /// A picture with the table of what it shows.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Picture {
+pub(crate) struct Picture {
     /// The picture.
     pub svg: String,
     /// What one sees.
@@ -102,7 +113,7 @@ pub(super) struct Picture {
 
 /// Shares of a whole, as one bar.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Shares {
+pub(crate) struct Shares {
     /// What the whole is.
     pub title: String,
     /// Name, look, number and meaning of each.
@@ -111,7 +122,7 @@ pub(super) struct Shares {
 
 /// A share.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Share {
+pub(crate) struct Share {
     /// The word of the logs.
     pub name: String,
     /// Its colour.
@@ -128,7 +139,7 @@ pub(super) struct Share {
 
 impl Shares {
     /// Shares of those that are there.
-    pub(super) fn new(
+    pub(crate) fn new(
         title: impl Into<String>,
         of: Vec<(String, &'static str, u64, String)>,
     ) -> Self {
@@ -157,7 +168,7 @@ impl Page {
     /// # Errors
     ///
     /// Where a template is wrong, which tests exclude.
-    pub(super) fn html(&self) -> anyhow::Result<String> {
+    pub(crate) fn html(&self) -> anyhow::Result<String> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
         environment.set_auto_escape_callback(|_| AutoEscape::Html);

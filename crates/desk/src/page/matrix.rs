@@ -11,7 +11,7 @@ use netsniff_analysis::record::Unit;
 
 /// Bytes by originator and responder.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct Matrix {
+pub(crate) struct Matrix {
     /// What it shows.
     pub caption: String,
     /// The responders, with all others at the end.
@@ -27,7 +27,7 @@ const SHADES: [&str; 6] = ["s1", "s2", "s3", "s4", "s5", "s6"];
 
 impl Matrix {
     /// One of pairs, originator and responder, with the bytes between them; `rest` is of pairs that nobody names.
-    pub(super) fn new(pairs: &[((&str, &str), Sum)], rest: Sum) -> Self {
+    pub(crate) fn new(pairs: &[((&str, &str), Sum)], rest: Sum) -> Self {
         let mut sums = [BTreeMap::<&str, Sum>::new(), BTreeMap::new()];
         for ((from, to), sum) in pairs {
             sums[0].entry(from).or_default().merge(*sum);

@@ -7,10 +7,10 @@
 //! | `filter` | conditions on rows |
 //! | `losses` | where packets and bytes were lost |
 
-pub(super) mod cell;
-pub(super) mod columns;
-pub(super) mod filter;
-pub(super) mod losses;
+pub(crate) mod cell;
+pub(crate) mod columns;
+pub(crate) mod filter;
+pub(crate) mod losses;
 
 use self::cell::Cell;
 use self::columns::Column;
@@ -20,7 +20,7 @@ use super::data::subjects::Span;
 
 /// What a table lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Subject {
+pub(crate) enum Subject {
     /// Hosts.
     Hosts,
     /// Services.
@@ -33,33 +33,33 @@ pub(super) enum Subject {
 
 /// By which column rows are in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sort {
+pub(crate) struct Sort {
     /// Its place.
-    pub(super) column: usize,
+    pub(crate) column: usize,
     /// Whether the least comes first.
-    pub(super) is_ascending: bool,
+    pub(crate) is_ascending: bool,
 }
 
 /// Rows in order.
 #[derive(Debug)]
-pub(super) struct Table {
-    pub(super) columns: &'static [Column],
-    pub(super) rows: Vec<TableRow>,
+pub(crate) struct Table {
+    pub(crate) columns: &'static [Column],
+    pub(crate) rows: Vec<TableRow>,
     /// How many rows there were before the condition.
-    pub(super) all: usize,
+    pub(crate) all: usize,
 }
 
 /// A row of a table.
 #[derive(Debug)]
-pub(super) struct TableRow {
+pub(crate) struct TableRow {
     /// What it is found by later.
-    pub(super) name: Box<str>,
-    pub(super) cells: Vec<Cell>,
+    pub(crate) name: Box<str>,
+    pub(crate) cells: Vec<Cell>,
 }
 
 impl Table {
     /// The table of what is known.
-    pub(super) fn of(
+    pub(crate) fn of(
         data: &Data,
         subject: &Subject,
         span: Span,
@@ -78,7 +78,7 @@ impl Table {
     }
 
     /// Where the row with this name is; the first one where none is.
-    pub(super) fn place(&self, name: Option<&str>) -> usize {
+    pub(crate) fn place(&self, name: Option<&str>) -> usize {
         let place = |name: &str| self.rows.iter().position(|row| *row.name == *name);
         name.and_then(place).unwrap_or(0)
     }

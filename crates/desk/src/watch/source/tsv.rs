@@ -3,25 +3,25 @@
 use netsniff_analysis::record::{FieldInfo, LogType, Scalar, Shape};
 use serde_json::{Map, Value as Json};
 
-use crate::top::data::row::log_named;
+use crate::watch::data::row::log_named;
 
 /// The columns of a log file, as its head tells them.
 #[derive(Debug)]
-pub(super) struct Columns {
+pub(crate) struct Columns {
     log: &'static LogType,
     fields: Vec<Option<&'static FieldInfo>>,
     /// Whether the file has its last line.
-    pub(super) is_closed: bool,
+    pub(crate) is_closed: bool,
 }
 
 impl Columns {
     /// Those of the log with this name; `None` where that is not known.
-    pub(super) fn of(name: &str) -> Option<Self> {
+    pub(crate) fn of(name: &str) -> Option<Self> {
         Some(Self { log: log_named(name)?, fields: Vec::new(), is_closed: false })
     }
 
     /// A line of the file as a row of a stream; `None` for what is no row.
-    pub(super) fn row(&mut self, line: &str) -> Option<String> {
+    pub(crate) fn row(&mut self, line: &str) -> Option<String> {
         if let Some(rest) = line.strip_prefix('{') {
             return Some(format!("{{\"_path\":\"{}\",{rest}", self.log.path));
         }
@@ -72,7 +72,7 @@ fn value(cell: &str, field: &FieldInfo) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::top::data::row::LogRow;
+    use crate::watch::data::row::LogRow;
 
     #[test]
     fn both_formats_give_the_same_row() {

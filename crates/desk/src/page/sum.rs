@@ -2,7 +2,7 @@
 
 /// A sum over rows, of which some may not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sum {
+pub(crate) struct Sum {
     total: u128,
     told: u64,
     untold: u64,
@@ -10,7 +10,7 @@ pub(super) struct Sum {
 
 impl Sum {
     /// Takes the value of one row.
-    pub(super) fn add(&mut self, value: Option<u64>) {
+    pub(crate) fn add(&mut self, value: Option<u64>) {
         match value {
             Some(value) => {
                 self.total = self.total.saturating_add(value.into());
@@ -21,7 +21,7 @@ impl Sum {
     }
 
     /// Takes what another sum has.
-    pub(super) fn merge(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         self.total = self.total.saturating_add(other.total);
         self.told = self.told.saturating_add(other.told);
         self.untold = self.untold.saturating_add(other.untold);
@@ -29,32 +29,32 @@ impl Sum {
 
     /// The values that are set, added up; `None` where rows are there and none has one.
     #[must_use]
-    pub(super) const fn told(&self) -> Option<u128> {
+    pub(crate) const fn told(&self) -> Option<u128> {
         if self.told == 0 && self.untold > 0 { None } else { Some(self.total) }
     }
 
     /// The same as an order: what nobody tells is the least.
     #[must_use]
-    pub(super) const fn rank(&self) -> u128 {
+    pub(crate) const fn rank(&self) -> u128 {
         self.total
     }
 
     /// Rows that do not tell.
     #[must_use]
-    pub(super) const fn untold(&self) -> u64 {
+    pub(crate) const fn untold(&self) -> u64 {
         self.untold
     }
 
     /// All rows.
     #[must_use]
-    pub(super) const fn rows(&self) -> u64 {
+    pub(crate) const fn rows(&self) -> u64 {
         self.told.saturating_add(self.untold)
     }
 }
 
 /// Spans of time: the least, the mean and the most of those that are set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Times {
+pub(crate) struct Times {
     number: u64,
     total: i128,
     ends: Option<(i64, i64)>,
@@ -62,7 +62,7 @@ pub(super) struct Times {
 
 impl Times {
     /// Takes a span in nanoseconds.
-    pub(super) fn add(&mut self, nanos: Option<i64>) {
+    pub(crate) fn add(&mut self, nanos: Option<i64>) {
         let Some(nanos) = nanos else { return };
         self.number = self.number.saturating_add(1);
         self.total = self.total.saturating_add(nanos.into());
@@ -71,7 +71,7 @@ impl Times {
     }
 
     /// Takes what another has.
-    pub(super) fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         self.number = self.number.saturating_add(other.number);
         self.total = self.total.saturating_add(other.total);
         self.ends = match (self.ends, other.ends) {
@@ -82,26 +82,26 @@ impl Times {
 
     /// How many were set.
     #[must_use]
-    pub(super) const fn number(&self) -> u64 {
+    pub(crate) const fn number(&self) -> u64 {
         self.number
     }
 
     /// Their mean, cut to a whole nanosecond.
     #[must_use]
-    pub(super) fn mean(&self) -> Option<i64> {
+    pub(crate) fn mean(&self) -> Option<i64> {
         let mean = self.total.checked_div(self.number.into())?;
         i64::try_from(mean).ok()
     }
 
     /// The shortest.
     #[must_use]
-    pub(super) fn least(&self) -> Option<i64> {
+    pub(crate) fn least(&self) -> Option<i64> {
         self.ends.map(|(low, _)| low)
     }
 
     /// The longest.
     #[must_use]
-    pub(super) fn most(&self) -> Option<i64> {
+    pub(crate) fn most(&self) -> Option<i64> {
         self.ends.map(|(_, high)| high)
     }
 }

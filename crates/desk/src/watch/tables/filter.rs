@@ -4,9 +4,9 @@ use netsniff_output::condition::Condition;
 use serde_json::{Map, Value as Json};
 
 use super::Subject;
-use crate::top::data::connections::conn_log;
-use crate::top::data::figures::Figures;
-use crate::top::data::row::{LogRow, log_named};
+use crate::watch::data::connections::conn_log;
+use crate::watch::data::figures::Figures;
+use crate::watch::data::row::{LogRow, log_named};
 
 /// A condition, with its words.
 #[derive(Clone, Debug)]

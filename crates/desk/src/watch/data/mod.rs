@@ -10,13 +10,13 @@
 //! | `kept` | rows that name a connection |
 //! | `books` | where a live capture lost packets |
 
-pub(super) mod books;
-pub(super) mod connections;
-pub(super) mod figures;
-pub(super) mod kept;
-pub(super) mod row;
-pub(super) mod subjects;
-pub(super) mod totals;
+pub(crate) mod books;
+pub(crate) mod connections;
+pub(crate) mod figures;
+pub(crate) mod kept;
+pub(crate) mod row;
+pub(crate) mod subjects;
+pub(crate) mod totals;
 
 use self::books::Books;
 use self::connections::Connections;
@@ -28,28 +28,28 @@ use self::totals::Totals;
 
 /// Everything that rows have told.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Data {
-    pub(super) totals: Totals,
-    pub(super) hosts: Subjects,
-    pub(super) services: Subjects,
-    pub(super) connections: Connections,
-    pub(super) kept: KeptRows,
-    pub(super) books: Books,
+pub(crate) struct Data {
+    pub(crate) totals: Totals,
+    pub(crate) hosts: Subjects,
+    pub(crate) services: Subjects,
+    pub(crate) connections: Connections,
+    pub(crate) kept: KeptRows,
+    pub(crate) books: Books,
     /// Length of an interval in nanoseconds.
-    pub(super) interval: Option<i64>,
+    pub(crate) interval: Option<i64>,
     /// Rows of all logs that came.
-    pub(super) rows: u64,
+    pub(crate) rows: u64,
 }
 
 /// The shortest interval, in nanoseconds, as `--series` has it.
 const SHORTEST: i64 = 1_000_000;
 
 /// What a service is called that nothing is known of.
-pub(super) const UNKNOWN_SERVICE: &str = "-";
+pub(crate) const UNKNOWN_SERVICE: &str = "-";
 
 impl Data {
     /// Takes a row as a line of JSON. What is none is passed over.
-    pub(super) fn take(&mut self, line: &str) {
+    pub(crate) fn take(&mut self, line: &str) {
         let Some(log) = log_of(line) else { return };
         self.rows += 1;
         match log.path {
@@ -105,12 +105,12 @@ impl Data {
     }
 
     /// The number of the last interval.
-    pub(super) fn last(&self) -> i64 {
+    pub(crate) fn last(&self) -> i64 {
         self.totals.last().unwrap_or(0)
     }
 
     /// When the last interval ends, in nanoseconds since 1970.
-    pub(super) fn now(&self) -> Option<i64> {
+    pub(crate) fn now(&self) -> Option<i64> {
         self.totals
             .last()
             .zip(self.interval)

@@ -10,11 +10,11 @@ use plotters::style::{Color as _, FontDesc, FontFamily, FontStyle, RGBColor, Tex
 use super::table::moment;
 
 /// Layers that can be told apart.
-pub(super) const COLOURS: usize = 8;
+pub(crate) const COLOURS: usize = 8;
 
 /// Amounts in spans of time, one layer on the other.
 #[derive(Clone, Debug)]
-pub(super) struct Layers<'a> {
+pub(crate) struct Layers<'a> {
     /// What it shows.
     pub title: &'a str,
     /// When the first span begins, in nanoseconds since 1970.
@@ -39,7 +39,7 @@ const fn layer(number: usize) -> RGBColor {
 
 impl Layers<'_> {
     /// The picture. Its colours are variables of the page: `--text`, `--line`, `--c0` and so on.
-    pub(super) fn svg(&self) -> String {
+    pub(crate) fn svg(&self) -> String {
         let mut svg = String::new();
         // A String takes everything, and a picture that ends early shows it.
         let _ = self.draw(&mut svg);

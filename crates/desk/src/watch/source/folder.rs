@@ -2,7 +2,6 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::SyncSender;
 use std::thread;
 use std::time::Duration;
 
@@ -11,8 +10,8 @@ use netsniff_console::{DAMAGED, DONE, FAILED};
 
 use super::BATCH;
 use super::growing::{GrowingFile, identity};
+use super::{Ending, Listener, Told};
 use crate::logs::{Folder, LogFile};
-use crate::top::model::{Ending, Event};
 
 /// How often files are looked at.
 const PAUSE: Duration = Duration::from_millis(300);
@@ -49,16 +48,12 @@ struct Log {
 #[derive(Debug)]
 struct Waiting(PathBuf, Option<GrowingFile>);
 
-/// Reads the logs of a directory; their rows become events. Where `follows`, it goes on with what is written later.
+/// Reads the logs of a directory; their rows are told. Where `follows`, it goes on with what is written later.
 ///
 /// # Errors
 ///
 /// When there is no log `series` in it.
-pub(crate) fn start(
-    directory: &Path,
-    follows: bool,
-    events: SyncSender<Event>,
-) -> anyhow::Result<()> {
+pub(crate) fn start(directory: &Path, follows: bool, listener: Listener) -> anyhow::Result<()> {
     let logs = Logs::open(directory)?;
     if !logs.has_series() {
         let unread = Folder::open(directory)?.unread;
@@ -76,44 +71,44 @@ pub(crate) fn start(
         );
     }
     // Where nobody listens any more, nobody asks how it ended.
-    let read = move || _ = follow(logs, follows, &events);
+    let read = move || _ = follow(logs, follows, &listener);
     thread::Builder::new().name("rows".to_owned()).spawn(read)?;
     Ok(())
 }
 
 /// Reads all files, and goes on where it `follows`. `None` where nobody wants the rows any more.
-fn follow(mut logs: Logs, follows: bool, events: &SyncSender<Event>) -> Option<()> {
+fn follow(mut logs: Logs, follows: bool, listener: &Listener) -> Option<()> {
     let (mut pauses, mut is_told) = (0_u64, false);
     loop {
-        if logs.read(events)? {
+        if logs.read(listener)? {
             (pauses, is_told) = (0, false);
             continue;
         }
         if !follows {
             logs.end();
-            return events.send(Event::Ended(logs.ending())).ok();
+            return listener(Told::Ended(logs.ending()));
         }
         // Between its last line and another name of the file a moment passes.
         if pauses > 1 && !is_told && logs.are_closed() {
-            events.send(Event::Ended(logs.ending())).ok()?;
+            listener(Told::Ended(logs.ending()))?;
             is_told = true;
         }
         thread::sleep(PAUSE);
         pauses += 1;
         if logs.are_anew() {
-            events.send(Event::Anew).ok()?;
+            listener(Told::Anew)?;
             match Logs::open(&logs.directory) {
                 Ok(others) => logs = others,
                 Err(error) => {
                     let ending = Ending { how: format!("{error:#}"), code: FAILED };
-                    return events.send(Event::Ended(ending)).ok();
+                    return listener(Told::Ended(ending));
                 }
             }
         } else {
             let before = logs.wrong.len();
             logs.renew(pauses);
             if logs.wrong.len() > before {
-                events.send(Event::Said(logs.ending().how)).ok()?;
+                listener(Told::Said(logs.ending().how))?;
             }
         }
     }
@@ -151,13 +146,13 @@ impl Logs {
     }
 
     /// Hands over the rows of the next pieces. Returns whether there were any; `None` where nobody wants them.
-    fn read(&mut self, events: &SyncSender<Event>) -> Option<bool> {
+    fn read(&mut self, listener: &Listener) -> Option<bool> {
         let (mut has_read, mut wrong, mut rows) = (false, Vec::new(), Vec::new());
         for log in &mut self.logs {
             has_read |= log.read(&mut rows, &mut wrong);
             while !rows.is_empty() {
                 let behind = rows.split_off(rows.len().min(BATCH));
-                events.send(Event::Rows(std::mem::replace(&mut rows, behind))).ok()?;
+                listener(Told::Rows(std::mem::replace(&mut rows, behind)))?;
             }
         }
         self.note(wrong);
@@ -306,7 +301,7 @@ impl Log {
 mod tests {
     use std::fs;
     use std::io::Write as _;
-    use std::sync::mpsc::{Receiver, sync_channel};
+    use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
     use flate2::Compression;
     use flate2::write::GzEncoder;
@@ -339,11 +334,11 @@ mod tests {
 
         fn read(&self) -> (Vec<u64>, Ending) {
             let (sender, events) = sync_channel(64);
-            start(&self.0, false, sender).unwrap();
+            start(&self.0, false, listener(sender)).unwrap();
             let (mut rows, mut ending) = (Vec::new(), None);
             for event in events {
                 match event {
-                    Event::Ended(how) => ending = Some(how),
+                    Told::Ended(how) => ending = Some(how),
                     other => rows.extend(times(&other)),
                 }
             }
@@ -361,13 +356,17 @@ mod tests {
         rows.iter().map(|at| format!("{{\"ts\":{at}}}\n")).collect()
     }
 
-    fn times(event: &Event) -> Vec<u64> {
-        let Event::Rows(rows) = event else { panic!("{event:?}") };
+    fn listener(sender: SyncSender<Told>) -> Listener {
+        Box::new(move |told| sender.send(told).ok())
+    }
+
+    fn times(event: &Told) -> Vec<u64> {
+        let Told::Rows(rows) = event else { panic!("{event:?}") };
         let time = |row: &String| row.strip_suffix('}')?.rsplit(':').next()?.parse().ok();
         rows.iter().map(|row| time(row).unwrap()).collect()
     }
 
-    fn await_rows(events: &Receiver<Event>, wanted: &[u64]) {
+    fn await_rows(events: &Receiver<Told>, wanted: &[u64]) {
         let mut rows = Vec::new();
         while rows.len() < wanted.len() {
             rows.extend(times(&events.recv_timeout(Duration::from_secs(20)).unwrap()));
@@ -381,7 +380,7 @@ mod tests {
         place.write("series.2026-11-29-00-00-00.log", &[1]);
         place.write("series.log", &[2, 3]);
         let (sender, events) = sync_channel(64);
-        start(&place.0, true, sender).unwrap();
+        start(&place.0, true, listener(sender)).unwrap();
         await_rows(&events, &[1, 2, 3]);
         // What is written at the last moment, two files on, and what whoever renamed it writes behind that.
         place.append("series.log", &[4]);
@@ -403,7 +402,7 @@ mod tests {
         let place = Place::new("anew");
         place.write("series.log", &[1, 2, 3]);
         let (sender, events) = sync_channel(64);
-        start(&place.0, true, sender).unwrap();
+        start(&place.0, true, listener(sender)).unwrap();
         await_rows(&events, &[1, 2, 3]);
         for (rows, is_removed) in [(&[4][..], false), (&[5, 6, 7, 8], false), (&[1, 2], true)] {
             if is_removed {
@@ -411,7 +410,7 @@ mod tests {
             }
             place.write("series.log", rows);
             // What was read while it was written does not count.
-            while !matches!(events.recv_timeout(Duration::from_secs(20)).unwrap(), Event::Anew) {}
+            while !matches!(events.recv_timeout(Duration::from_secs(20)).unwrap(), Told::Anew) {}
             await_rows(&events, rows);
         }
     }

@@ -20,11 +20,11 @@ const HEAD: usize = 256;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// What a file is, whatever its name.
-pub(super) type Identity = (u64, u64);
+pub(crate) type Identity = (u64, u64);
 
 /// A log file that is read.
 #[derive(Debug)]
-pub(super) struct GrowingFile {
+pub(crate) struct GrowingFile {
     file: File,
     identity: Identity,
     columns: Columns,
@@ -47,7 +47,7 @@ struct Lines {
 }
 
 /// What the file with a name is.
-pub(super) fn identity(path: &Path) -> Option<Identity> {
+pub(crate) fn identity(path: &Path) -> Option<Identity> {
     fs::metadata(path).ok().map(|data| (data.dev(), data.ino()))
 }
 
@@ -57,7 +57,7 @@ impl GrowingFile {
     /// # Errors
     ///
     /// When it cannot be opened, or is no regular file.
-    pub(super) fn open(path: &Path, log: &str) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path, log: &str) -> io::Result<Self> {
         // Where a pipe has come in place of the file, nobody waits for its writer.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
@@ -76,17 +76,17 @@ impl GrowingFile {
         })
     }
 
-    pub(super) const fn identity(&self) -> Identity {
+    pub(crate) const fn identity(&self) -> Identity {
         self.identity
     }
 
     /// Whether it has its last line.
-    pub(super) const fn is_closed(&self) -> bool {
+    pub(crate) const fn is_closed(&self) -> bool {
         self.columns.is_closed
     }
 
     /// Whether what was read of it is not there any more: somebody has written it from its begin.
-    pub(super) fn is_anew(&self) -> bool {
+    pub(crate) fn is_anew(&self) -> bool {
         if self.file.metadata().is_ok_and(|data| data.len() < self.offset) {
             return true;
         }
@@ -99,7 +99,7 @@ impl GrowingFile {
     /// # Errors
     ///
     /// When nothing more can be read. That is said once.
-    pub(super) fn read(&mut self, rows: &mut Vec<String>) -> io::Result<bool> {
+    pub(crate) fn read(&mut self, rows: &mut Vec<String>) -> io::Result<bool> {
         if self.has_failed {
             return Ok(false);
         }
@@ -137,7 +137,7 @@ impl GrowingFile {
     }
 
     /// Ends the reading. Returns whether it ended within a row, or within what gzip packed.
-    pub(super) fn ends_cut(mut self) -> bool {
+    pub(crate) fn ends_cut(mut self) -> bool {
         if self.has_failed {
             return false;
         }

@@ -3,11 +3,11 @@
 use super::cell::Cell;
 use super::filter::Filter;
 use super::{Subject, TableRow};
-use crate::top::data::connections::Seat;
-use crate::top::data::figures::Figures;
-use crate::top::data::row::LogRow;
-use crate::top::data::subjects::{Span, Subjects};
-use crate::top::data::{Data, UNKNOWN_SERVICE};
+use crate::watch::data::connections::Seat;
+use crate::watch::data::figures::Figures;
+use crate::watch::data::row::LogRow;
+use crate::watch::data::subjects::{Span, Subjects};
+use crate::watch::data::{Data, UNKNOWN_SERVICE};
 
 /// Intervals of a trend.
 const TREND: usize = 10;
@@ -79,7 +79,7 @@ const CONNECTIONS: &[Column] = &[
 const ROWS: &[Column] = &[text("WHAT", 20), text("TIME", 12), text("LOG", 8)];
 
 /// The columns of a table.
-pub(super) const fn of(subject: &Subject) -> &'static [Column] {
+pub(crate) const fn of(subject: &Subject) -> &'static [Column] {
     match subject {
         Subject::Hosts => HOSTS,
         Subject::Services => SERVICES,
@@ -100,7 +100,7 @@ pub(crate) fn first_sort(subject: &Subject) -> usize {
 }
 
 /// The rows for which a condition holds, and how many there are without it.
-pub(super) fn rows(
+pub(crate) fn rows(
     data: &Data,
     subject: &Subject,
     span: Span,

@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -13,7 +12,7 @@ use anyhow::Context as _;
 use netsniff_console::FAILED;
 
 use super::BATCH;
-use crate::top::model::{Ending, Event};
+use super::{Ending, Listener, Told};
 
 /// Lines of what it says that are kept.
 const SAID: usize = 3;
@@ -27,7 +26,7 @@ const MUCH: usize = 1 << 20;
 pub(crate) struct Analysis(Arc<Mutex<Child>>);
 
 impl Analysis {
-    /// Starts it; its rows become events.
+    /// Starts it; its rows are told.
     ///
     /// # Errors
     ///
@@ -36,7 +35,7 @@ impl Analysis {
         program: &Path,
         words: &[OsString],
         reads_stdin: bool,
-        events: SyncSender<Event>,
+        listener: Listener,
     ) -> anyhow::Result<Self> {
         let stdin = if reads_stdin { Stdio::inherit() } else { Stdio::null() };
         let mut command = Command::new(program);
@@ -47,9 +46,9 @@ impl Analysis {
         let child = Arc::new(Mutex::new(child));
         let waits = Arc::clone(&child);
         let read = move || {
-            if rows(output, &events) {
+            if rows(output, &listener) {
                 // Where nobody listens any more, nobody asks how it ended.
-                let _ = events.send(Event::Ended(ending(&waits, said)));
+                let _ = listener(Told::Ended(ending(&waits, said)));
             }
         };
         thread::Builder::new().name("rows".to_owned()).spawn(read)?;
@@ -67,7 +66,7 @@ impl Drop for Analysis {
 }
 
 /// Hands rows over until there are no more. Returns whether somebody still wants to know how it ended.
-fn rows(output: impl Read, events: &SyncSender<Event>) -> bool {
+fn rows(output: impl Read, listener: &Listener) -> bool {
     let mut reader = BufReader::with_capacity(64 << 10, output);
     let (mut lines, mut bytes) = (Vec::new(), 0);
     loop {
@@ -82,12 +81,12 @@ fn rows(output: impl Read, events: &SyncSender<Event>) -> bool {
         let is_all = !reader.buffer().contains(&b'\n');
         if is_all || lines.len() >= BATCH || bytes >= MUCH {
             bytes = 0;
-            if events.send(Event::Rows(std::mem::take(&mut lines))).is_err() {
+            if listener(Told::Rows(std::mem::take(&mut lines))).is_none() {
                 return false;
             }
         }
     }
-    lines.is_empty() || events.send(Event::Rows(lines)).is_ok()
+    lines.is_empty() || listener(Told::Rows(lines)).is_some()
 }
 
 /// Reads what a process says, of which the last lines are kept.

@@ -1,0 +1,11 @@
+//! Traffic watched: rows of logs as they are written, and what they have told so far. Views in a terminal and in a browser show it.
+//!
+//! | module | concern |
+//! |---|---|
+//! | `source` | where rows come from |
+//! | `data` | what rows have told, in bounded memory |
+//! | `tables` | what is listed, in order and by a condition |
+
+pub(crate) mod data;
+pub(crate) mod source;
+pub(crate) mod tables;
