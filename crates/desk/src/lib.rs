@@ -3,5 +3,6 @@
 pub mod logs;
 mod page;
 pub mod report;
+pub mod serve;
 pub mod top;
 mod watch;

@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use netsniff_console::printable::printable_lines;
 use netsniff_console::{DONE, FAILED, USAGE, UsageError, say};
+use netsniff_desk::serve::{self, ServeArgs};
 use netsniff_desk::top::{self, TopArgs};
 use netsniff_lab::commands::Program;
 
@@ -57,6 +58,7 @@ enum Command {
     Record(Box<record::RecordArgs>),
     Replay(Box<replay::ReplayArgs>),
     Report(report::ReportArgs),
+    Serve(Box<ServeArgs>),
     Sort(sort::SortArgs),
     Top(Box<TopArgs>),
     Protocols(protocols::ProtocolsArgs),
@@ -139,6 +141,7 @@ fn run(cli: Cli) -> (ExitCode, bool) {
         Command::Record(args) => record::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Serve(args) => serve::run(&args),
         Command::Sort(args) => sort::run(&args),
         Command::Top(args) => top::run(&args),
         Command::Protocols(args) => written(protocols::run(&args, &mut stdout().lock())),

@@ -6,6 +6,7 @@
 //! | `reader` | a file to its rows, one at a time, whatever is wrong with it |
 //! | `lines` | lines of bounded length, packed or not |
 //! | `row` | the values of a row, by the names of columns |
+//! | `typed` | a row as its log declares it, for conditions |
 //! | `text` | values as the formats write them, to text and numbers |
 //!
 //! A value that is not set stays apart from one that is 0, and one that cannot be understood is counted.
@@ -15,7 +16,9 @@ mod lines;
 mod reader;
 mod row;
 mod text;
+mod typed;
 
 pub use folder::{Folder, LogFile};
 pub use reader::{Faults, Reader};
 pub use row::Row;
+pub(crate) use typed::TypedRow;

@@ -77,6 +77,11 @@ impl Reader {
 
     /// The next row; `None` where there is none, or nothing more can be read.
     pub fn next_row(&mut self) -> Option<Row<'_>> {
+        self.next_row_that(|_| true)
+    }
+
+    /// The next row whose line may be one that is wanted. Other lines are neither read any further nor counted as rows.
+    pub(crate) fn next_row_that(&mut self, may_be: impl Fn(&[u8]) -> bool) -> Option<Row<'_>> {
         loop {
             match self.lines.next(&mut self.line) {
                 Ok(Line::End) => return None,
@@ -93,6 +98,7 @@ impl Reader {
             match self.line.first() {
                 None => {}
                 Some(b'#') => self.header.take(&self.line),
+                Some(_) if !may_be(&self.line) => {}
                 Some(_) => match self.kind_of_row() {
                     Some(kind) => {
                         self.rows += 1;

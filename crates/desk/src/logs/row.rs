@@ -81,7 +81,8 @@ impl<'r> Row<'r> {
         self.whole(name).map(bounded)
     }
 
-    fn whole(&self, name: &str) -> Option<Cow<'r, str>> {
+    /// Text that is not cut.
+    pub(super) fn whole(&self, name: &str) -> Option<Cow<'r, str>> {
         match &self.values {
             Values::Columns { marks, .. } => {
                 let raw = self.raw(name)?;
@@ -132,6 +133,11 @@ impl<'r> Row<'r> {
     /// The first elements of a set or vector, each cut as other text; the last one is `…` where there are more.
     #[must_use]
     pub fn list(&self, name: &str) -> Option<Vec<Cow<'r, str>>> {
+        Some(first(self.elements(name)?.into_iter().map(bounded)))
+    }
+
+    /// All elements of a set or vector, which are as many as a line has room for.
+    pub(crate) fn elements(&self, name: &str) -> Option<Vec<Cow<'r, str>>> {
         match &self.values {
             Values::Columns { marks, .. } => {
                 let raw = self.raw(name)?;
@@ -141,13 +147,13 @@ impl<'r> Row<'r> {
                 let separator = marks.in_sets.first().copied().unwrap_or(b',');
                 let element = |raw: &'r [u8]| {
                     let is_empty = raw == marks.empty.as_slice();
-                    bounded(if is_empty { Cow::Borrowed("") } else { unescaped(raw) })
+                    if is_empty { Cow::Borrowed("") } else { unescaped(raw) }
                 };
-                Some(first(raw.split(|byte| *byte == separator).map(element)))
+                Some(raw.split(|byte| *byte == separator).map(element).collect())
             }
             Values::Members(_) => match self.member(name)? {
-                Value::Array(elements) => Some(first(elements.iter().map(|it| bounded(words(it))))),
-                other => Some(vec![bounded(words(other))]),
+                Value::Array(elements) => Some(elements.iter().map(words).collect()),
+                other => Some(vec![words(other)]),
             },
         }
     }

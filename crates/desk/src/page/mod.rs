@@ -159,8 +159,10 @@ impl Shares {
 
 const PAGE: &str = include_str!("templates/page.html");
 const PARTS: &str = include_str!("templates/parts.html");
-const STYLE: &str = include_str!("templates/style.css");
-const SCRIPT: &str = include_str!("templates/script.js");
+/// The style of all pages.
+pub(crate) const STYLE: &str = include_str!("templates/style.css");
+/// What sorts and searches tables.
+pub(crate) const SCRIPT: &str = include_str!("templates/script.js");
 
 impl Page {
     /// The page as one file that asks for nothing.
@@ -169,14 +171,8 @@ impl Page {
     ///
     /// Where a template is wrong, which tests exclude.
     pub(crate) fn html(&self) -> anyhow::Result<String> {
-        let mut environment = Environment::new();
-        environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
-        environment.set_auto_escape_callback(|_| AutoEscape::Html);
-        environment.set_formatter(put);
-        environment.set_trim_blocks(true);
-        environment.set_lstrip_blocks(true);
+        let mut environment = environment()?;
         environment.add_template("page.html", PAGE).context("the page's template")?;
-        environment.add_template("parts.html", PARTS).context("the parts' template")?;
         let template = environment.get_template("page.html").context("the page's template")?;
         template
             .render(context! {
@@ -188,6 +184,22 @@ impl Page {
             })
             .context("cannot make the page")
     }
+}
+
+/// What templates of all pages have in common: all text is escaped, and `parts.html` shows parts of a section.
+///
+/// # Errors
+///
+/// Where a template is wrong, which tests exclude.
+pub(crate) fn environment() -> anyhow::Result<Environment<'static>> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.set_formatter(put);
+    environment.set_trim_blocks(true);
+    environment.set_lstrip_blocks(true);
+    environment.add_template("parts.html", PARTS).context("the parts' template")?;
+    Ok(environment)
 }
 
 /// Puts a value into the page: signs that would turn or hide others show as escapes, and marks of HTML are text.

@@ -24,6 +24,8 @@ pub(crate) struct Table {
     pub notes: Vec<String>,
     /// Whether it has a field for words that rows must have.
     pub is_searched: bool,
+    /// Whether its rows stay in their order: it is renewed, or is a part of what is in order.
+    pub is_fixed: bool,
 }
 
 /// A column.
@@ -35,6 +37,10 @@ pub(crate) struct Column {
     pub doc: String,
     /// Whether it has numbers.
     pub is_number: bool,
+    /// What puts the rows in order by it, of pages that are one of many.
+    pub link: Option<String>,
+    /// Whether they are: `ascending` or `descending`.
+    pub order: Option<&'static str>,
 }
 
 /// A value of a table.
@@ -48,6 +54,8 @@ pub(crate) struct Cell {
     pub title: Option<String>,
     /// Its colour.
     pub look: Option<&'static str>,
+    /// Where it leads to, of pages that are one of many.
+    pub link: Option<String>,
     /// Its part of the largest of its column, of 100, where a bar shows that.
     pub bar: Option<u8>,
     /// What is left of it where rows that it is made of may be missing.
@@ -87,7 +95,7 @@ impl Table {
 impl Column {
     /// A column of text.
     pub(crate) fn text(name: &str, doc: &str) -> Self {
-        Self { name: name.to_owned(), doc: doc.to_owned(), is_number: false }
+        Self { name: name.to_owned(), doc: doc.to_owned(), ..Self::default() }
     }
 
     /// A column of numbers.
@@ -202,6 +210,11 @@ impl Cell {
     /// It in a colour.
     pub(crate) fn looking(self, look: Option<&'static str>) -> Self {
         Self { look, ..self }
+    }
+
+    /// It as a link.
+    pub(crate) fn linked(self, link: Option<String>) -> Self {
+        Self { link, ..self }
     }
 
     /// It in a colour where it is a number other than 0.

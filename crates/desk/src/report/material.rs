@@ -24,7 +24,7 @@ pub(super) struct Material {
 }
 
 /// The name of the file with what `netsniff analyze --json` prints, beside the logs.
-pub(super) const SUMMARY: &str = "summary.json";
+pub(crate) const SUMMARY: &str = "summary.json";
 /// Bytes of a summary, at most.
 const MOST: u64 = 64 << 20;
 

@@ -18,7 +18,7 @@ mod reading;
 mod sections;
 mod top;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use netsniff_console::{DAMAGED, DONE, UsageError};
 
@@ -26,14 +26,18 @@ use self::analysed::Analysed;
 pub use self::args::ReportArgs;
 use self::compare::compared;
 use self::material::Material;
+pub(crate) use self::material::SUMMARY;
 use self::reading::Reading;
 use self::sections::{About, Extent, Gathering, Sections};
 use crate::logs::Row;
 use crate::page::table::moment;
-use crate::page::{Page, Verdict};
+use crate::page::{Page, Section, Verdict};
 
 /// Rows of the tables that are compared: what one run has among the others is not known.
 const COMPARED: usize = 1000;
+
+/// How much a report shows unless told.
+const EXTENT: Extent = Extent { rows: 25, connections: 2000 };
 
 /// Runs the command and returns its exit code.
 ///
@@ -45,6 +49,47 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
     let (page, code) = if args.compare { comparison(args)? } else { single(args)? };
     output::write(&args.output, &page.html()?)?;
     Ok(code)
+}
+
+/// What a directory of logs amounts to, for pages that are no report.
+#[derive(Debug)]
+pub(crate) struct Overview {
+    pub(crate) verdict: Verdict,
+    pub(crate) sections: Vec<Section>,
+    /// From when to when.
+    pub(crate) times: String,
+}
+
+/// Reads a directory of logs.
+///
+/// # Errors
+///
+/// When the directory cannot be read, or has no logs.
+pub(crate) fn overview(directory: &Path) -> anyhow::Result<Overview> {
+    let run = Run::of(&[directory.to_owned()], EXTENT)?;
+    let times = run.times();
+    Ok(Overview { verdict: run.sections.verdict, sections: run.sections.sections, times })
+}
+
+impl Overview {
+    /// It as a page of its own.
+    ///
+    /// # Errors
+    ///
+    /// Where a template is wrong, which tests exclude.
+    pub(crate) fn html(&self, name: &str) -> anyhow::Result<String> {
+        let page = Page {
+            title: format!("Traffic of {name}"),
+            facts: vec![
+                ("made of".to_owned(), name.to_owned()),
+                ("from".to_owned(), self.times.clone()),
+            ],
+            verdicts: vec![self.verdict.clone()],
+            sections: self.sections.clone(),
+            made_by: MADE_BY.to_owned(),
+        };
+        page.html()
+    }
 }
 
 /// What an input amounted to.

@@ -10,7 +10,7 @@ use std::thread;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::model::Event;
-use super::packets;
+use crate::watch::packets;
 use crate::watch::source::Told;
 use crate::watch::source::child::listen;
 

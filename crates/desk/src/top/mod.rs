@@ -6,13 +6,13 @@
 //! | `model`, `keys` | what is shown, and what keys make of it |
 //! | `screen` | drawing |
 //! | `terminal` | keys in, screens out |
-//! | `jobs`, `packets` | what is done beside it: extract, record, packets as text |
+//! | `jobs` | what is done beside it: extract, record, packets as text |
 
 mod args;
 mod jobs;
 mod keys;
 mod model;
-mod packets;
+
 mod screen;
 mod terminal;
 #[cfg(test)]

@@ -3,9 +3,11 @@
 //! | module | concern |
 //! |---|---|
 //! | `source` | where rows come from |
+//! | `packets` | packets of a connection as text |
 //! | `data` | what rows have told, in bounded memory |
 //! | `tables` | what is listed, in order and by a condition |
 
 pub(crate) mod data;
+pub(crate) mod packets;
 pub(crate) mod source;
 pub(crate) mod tables;

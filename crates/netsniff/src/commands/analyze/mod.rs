@@ -53,6 +53,7 @@ const DAMAGE_TOLD: usize = 10;
 ///
 /// [`UsageError`](netsniff_console::UsageError), and failures that leave nothing to report.
 pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
+    args.parent.heed()?;
     if args.capture().is_live() {
         return live::run(args);
     }

@@ -4,6 +4,7 @@ pub(super) mod depth;
 mod extraction;
 mod modes;
 mod notices;
+mod parent;
 mod rules;
 mod series;
 
@@ -27,6 +28,7 @@ use self::depth::DepthArg;
 use self::extraction::ExtractionArgs;
 use self::modes::{BodiesArg, Checksums, FirstOrLast, UrgentArg};
 use self::notices::NoticeArgs;
+use self::parent::ParentArgs;
 use self::series::SeriesArgs;
 use crate::commands::filters;
 use crate::commands::inputs::span::SpanArgs;
@@ -100,6 +102,8 @@ pub struct AnalyzeArgs {
     capture: CaptureArgs,
     #[command(flatten)]
     rolling: RollArgs,
+    #[command(flatten)]
+    pub(super) parent: ParentArgs,
     /// Analyse new flows as deep as --depth says also while the ring fills up, though packets may be lost
     #[arg(long, requires = "interfaces")]
     no_shed: bool,

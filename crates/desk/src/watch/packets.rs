@@ -25,7 +25,9 @@ pub(crate) fn lines(capture: impl Read) -> Result<Vec<String>, String> {
         for one in batch.iter() {
             number += 1;
             if number > MOST {
-                lines.push(format!("the first {MOST} packets; e extracts all of them to a file"));
+                lines.push(format!(
+                    "the first {MOST} packets; a file that is extracted has all of them"
+                ));
                 return Ok(lines);
             }
             show(number, &one, &mut lines);

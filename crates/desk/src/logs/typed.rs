@@ -1,0 +1,77 @@
+//! A row as the log's declaration has it, so that conditions hold for it.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+use netsniff_analysis::Record;
+use netsniff_analysis::record::{Elements, Interval, LogType, Scalar, Shape, Value, Visitor};
+use netsniff_packet::{Address, Timestamp};
+
+use super::Row;
+use super::text::nanos;
+
+/// A row of a log that is known. A column that its file does not have is unset.
+#[derive(Debug)]
+pub(crate) struct TypedRow<'a> {
+    pub(crate) log: &'static LogType,
+    pub(crate) row: &'a Row<'a>,
+}
+
+impl Record for TypedRow<'_> {
+    fn log(&self) -> &'static LogType {
+        self.log
+    }
+
+    fn visit<V: Visitor>(&self, visitor: &mut V) {
+        for (index, field) in self.log.fields.iter().enumerate() {
+            let scalar = field.zeek_type.scalar;
+            if field.zeek_type.shape == Shape::One {
+                let text = self.row.whole(field.name);
+                let value = text.as_ref().map_or(Value::Unset, |text| value(text, scalar));
+                visitor.field(index, field, value);
+            } else if let Some(elements) = self.row.elements(field.name) {
+                visitor.field(index, field, Value::List(&List { elements, scalar }));
+            } else {
+                visitor.field(index, field, Value::Unset);
+            }
+        }
+    }
+}
+
+/// The elements of a set or vector.
+struct List<'a> {
+    elements: Vec<Cow<'a, str>>,
+    scalar: Scalar,
+}
+
+impl Elements for List<'_> {
+    fn count(&self) -> usize {
+        self.elements.len()
+    }
+
+    fn element(&self, index: usize) -> Value<'_> {
+        self.elements.get(index).map_or(Value::Unset, |text| value(text, self.scalar))
+    }
+}
+
+/// Text of a log as a value of its type; unset where it is none.
+fn value(text: &str, scalar: Scalar) -> Value<'_> {
+    let known = match scalar {
+        Scalar::Bool => match text {
+            "T" | "true" => Some(Value::Bool(true)),
+            "F" | "false" => Some(Value::Bool(false)),
+            _ => None,
+        },
+        Scalar::Count => text.parse().ok().map(Value::Count),
+        Scalar::Int => text.parse().ok().map(Value::Int),
+        Scalar::Double => text.parse().ok().map(Value::Double),
+        Scalar::Time => nanos(text).map(|time| Value::Time(Timestamp::from_nanos(time))),
+        Scalar::Interval => nanos(text).map(|span| Value::Interval(Interval::from_nanos(span))),
+        Scalar::Addr => {
+            text.parse::<IpAddr>().ok().map(|address| Value::Addr(Address::from(address)))
+        }
+        Scalar::Port => text.parse().ok().map(Value::Port),
+        Scalar::Enum | Scalar::String => Some(Value::Str(text)),
+    };
+    known.unwrap_or(Value::Unset)
+}

@@ -1,0 +1,145 @@
+//! An analysis whose logs are shown: a process of its own, as for the view in the terminal.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use netsniff_console::say;
+use netsniff_console::unfinished::Unfinished;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::report::SUMMARY;
+
+/// How often it is asked whether it has ended.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long it may take to end.
+const PATIENCE: Duration = Duration::from_secs(70);
+/// Bytes of a line of what it says.
+const LONGEST: u64 = 4096;
+
+/// A running analysis, which ends with this value.
+#[derive(Debug)]
+pub(super) struct Analysis {
+    child: Arc<Mutex<Child>>,
+}
+
+impl Analysis {
+    /// Starts it. `ended` is told how it ended, when it has.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started.
+    pub(super) fn start(
+        words: &[OsString],
+        directory: &Path,
+        ended: impl FnOnce(bool, String) + Send + 'static,
+    ) -> anyhow::Result<Self> {
+        let name = format!(".summary-{}", std::process::id());
+        let summary = Unfinished::new(directory.join(name));
+        let file = File::create_new(summary.path());
+        let file = file.with_context(|| format!("cannot write to {}", directory.display()))?;
+        let program = std::env::current_exe().context("cannot find this program")?;
+        let mut command = Command::new(program);
+        // Ctrl-C is for this process, which ends it in its time.
+        command.args(words).arg("--end-with-parent").stdin(Stdio::null()).process_group(0);
+        command.stdout(file).stderr(Stdio::piped());
+        let mut child = command.spawn().context("cannot start the analysis")?;
+        let said = child.stderr.take().map(pass_on);
+        let child = Arc::new(Mutex::new(child));
+        let (waits, name) = (Arc::clone(&child), directory.join(SUMMARY));
+        let wait = move || {
+            let status = wait(&waits);
+            let said = said.and_then(|said| said.join().ok()).flatten();
+            let (is_good, how) = ending(&status, said);
+            // What is told of a run is told of one that has ended.
+            if is_good && let Err(error) = summary.finish(&name) {
+                say(&format!("cannot write {}: {error}", name.display()));
+            }
+            ended(is_good, how);
+        };
+        thread::Builder::new().name("analysis".to_owned()).spawn(wait)?;
+        Ok(Self { child })
+    }
+
+    fn has_ended(&self) -> bool {
+        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        !matches!(child.try_wait(), Ok(None))
+    }
+
+    fn signal(&self, signal: Signal) {
+        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        // Until it was waited for its number is nobody else's.
+        if let (Ok(None), Some(pid)) =
+            (child.try_wait(), i32::try_from(child.id()).ok().and_then(Pid::from_raw))
+        {
+            let _ = kill_process(pid, signal);
+        }
+    }
+}
+
+impl Drop for Analysis {
+    /// Lets it write what it has, and end its logs.
+    fn drop(&mut self) {
+        self.signal(Signal::TERM);
+        let begin = Instant::now();
+        while !self.has_ended() {
+            if begin.elapsed() > PATIENCE {
+                self.signal(Signal::KILL);
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+}
+
+fn wait(child: &Mutex<Child>) -> std::io::Result<ExitStatus> {
+    loop {
+        let status = child.lock().unwrap_or_else(PoisonError::into_inner).try_wait();
+        match status {
+            Ok(None) => thread::sleep(PAUSE),
+            Ok(Some(status)) => return Ok(status),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Whether its logs are of use, and how it ended.
+fn ending(status: &std::io::Result<ExitStatus>, said: Option<String>) -> (bool, String) {
+    let code = status.as_ref().ok().and_then(ExitStatus::code);
+    let is_good =
+        code.is_some_and(|code| code == 0 || code == i32::from(netsniff_console::DAMAGED));
+    let how = match (code, said) {
+        (Some(0), _) => "read to its end".to_owned(),
+        (_, Some(said)) => said,
+        (_, None) => match status {
+            Ok(status) => format!("the analysis ended: {status}"),
+            Err(error) => format!("the analysis ended: {error}"),
+        },
+    };
+    (is_good, how)
+}
+
+/// Passes on what it says, and keeps the last line.
+fn pass_on(said: impl Read + Send + 'static) -> JoinHandle<Option<String>> {
+    thread::spawn(move || {
+        let (mut last, mut reader) = (None, BufReader::new(said));
+        loop {
+            let mut line = Vec::new();
+            match reader.by_ref().take(LONGEST).read_until(b'\n', &mut line) {
+                Ok(0) | Err(_) => return last,
+                Ok(_) => {
+                    let line = String::from_utf8_lossy(&line);
+                    let line = line.trim_start_matches("netsniff: ").trim_end();
+                    say(line);
+                    last = Some(line.to_owned());
+                }
+            }
+        }
+    })
+}

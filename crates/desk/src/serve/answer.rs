@@ -1,0 +1,34 @@
+//! What a page answers with, and what is shown in place of one.
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use netsniff_console::printable::printable;
+
+/// What is shown in place of a page.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) status: StatusCode,
+    pub(crate) said: String,
+}
+
+impl Failure {
+    pub(crate) fn inside(said: &str) -> Self {
+        Self { status: StatusCode::INTERNAL_SERVER_ERROR, said: said.to_owned() }
+    }
+
+    pub(crate) fn missing(said: &str) -> Self {
+        Self { status: StatusCode::NOT_FOUND, said: said.to_owned() }
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let text = printable(&self.said);
+        (self.status, format!("netsniff: {text}\n")).into_response()
+    }
+}
+
+/// An answer of this type.
+pub(crate) fn typed(kind: &'static str, body: impl Into<axum::body::Body>) -> Response {
+    ([(header::CONTENT_TYPE, kind)], body.into()).into_response()
+}

@@ -1,0 +1,112 @@
+//! `netsniff serve`: traffic in a browser. It reads logs, as the view in the terminal does, and sees no packet of what it shows.
+//!
+//! | module | concern |
+//! |---|---|
+//! | `args` | the arguments |
+//! | `analysis` | the analysis whose logs are shown, a process of its own |
+//! | `watched` | what rows of intervals have told so far |
+//! | `rows` | rows of logs by a condition, in order, a page at a time |
+//! | `packets` | the packets of a connection, by `netsniff extract` |
+//! | `site`, `answer` | what pages have in common, and what is shown in place of one |
+//! | `pages`, `routes` | the pages, and where they are |
+
+mod analysis;
+mod answer;
+mod args;
+mod packets;
+mod pages;
+mod routes;
+mod rows;
+mod site;
+mod watched;
+
+use std::fs::DirBuilder;
+use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Context as _;
+use netsniff_console::unfinished::Unfinished;
+use netsniff_console::{DONE, UsageError, say};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use self::analysis::Analysis;
+use self::args::Kind;
+pub use self::args::ServeArgs;
+use self::site::Site;
+use self::watched::Watched;
+use crate::logs::Folder;
+
+/// Runs the command and returns its exit code.
+///
+/// # Errors
+///
+/// [`UsageError`], and what keeps it from showing anything.
+pub fn run(args: &ServeArgs) -> anyhow::Result<u8> {
+    let kind = args.kind()?;
+    let scratch = match (&kind, &args.output) {
+        (Kind::Logs, _) | (_, Some(_)) => None,
+        _ => Some(scratch()?),
+    };
+    let directory = match (&scratch, &args.output, args.inputs.as_slice()) {
+        (Some(scratch), ..) => scratch.path().to_owned(),
+        (None, Some(output), _) => output.clone(),
+        (None, None, [directory, ..]) => directory.clone(),
+        (None, None, []) => anyhow::bail!("there is nothing to show"),
+    };
+    if kind == Kind::Logs && Folder::open(&directory)?.is_empty() {
+        let said = format!("{} has no logs in lines of columns or JSON", directory.display());
+        return Err(UsageError(said).into());
+    }
+    let watched = Watched::start(&directory).context("cannot start a thread")?;
+    let site = Site::new(args, kind, directory.clone(), Arc::clone(&watched))?;
+    // Started by the first thread: it ends with the one that started it.
+    let analysis = match site.kind {
+        Kind::Logs => None,
+        Kind::Captures | Kind::Live => Some(analyse(args, &directory, watched)?),
+    };
+    let runtime = tokio::runtime::Runtime::new().context("cannot start threads")?;
+    let result = runtime.block_on(serve(args.listen, site));
+    // Streams of events have no end of their own.
+    runtime.shutdown_background();
+    drop(analysis);
+    result.map(|()| DONE)
+}
+
+fn analyse(args: &ServeArgs, directory: &Path, watched: Arc<Watched>) -> anyhow::Result<Analysis> {
+    if args.output.is_some() {
+        std::fs::create_dir_all(directory)
+            .with_context(|| format!("cannot make the directory {}", directory.display()))?;
+    }
+    let words = args.analysis(directory);
+    Analysis::start(&words, directory, move |_, how| watched.end_analysis(how))
+}
+
+async fn serve(listen: SocketAddr, site: Site) -> anyhow::Result<()> {
+    let said = || format!("cannot listen on {listen}");
+    let listener = TcpListener::bind(listen).await.with_context(said)?;
+    say(&format!("open http://{}/", listener.local_addr()?));
+    let mut term = signal(SignalKind::terminate()).context("cannot listen for signals")?;
+    let mut int = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
+    let end = async move {
+        tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} }
+    };
+    tokio::select! {
+        result = axum::serve(listener, routes::router(site)) => result.context("cannot serve")?,
+        () = end => {}
+    }
+    Ok(())
+}
+
+/// A new directory that nobody else can read: logs tell much.
+fn scratch() -> anyhow::Result<Unfinished> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+    let name = format!("netsniff-serve-{}-{now}", std::process::id());
+    let directory: PathBuf = std::env::temp_dir().join(name);
+    let made = DirBuilder::new().mode(0o700).create(&directory);
+    made.with_context(|| format!("cannot make the directory {}", directory.display()))?;
+    Ok(Unfinished::new(directory))
+}

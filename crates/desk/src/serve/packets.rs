@@ -1,0 +1,151 @@
+//! The packets of a connection, as `netsniff extract` finds them in the captures.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use axum::body::{Body, Bytes};
+use tokio::io::AsyncReadExt as _;
+use tokio::process::Command;
+use tokio::sync::Semaphore;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::answer::Failure;
+use super::args::ServeArgs;
+use crate::watch::source::child::listen;
+
+/// Where packets come from.
+#[derive(Debug)]
+pub(super) struct Packets {
+    program: PathBuf,
+    files: Vec<PathBuf>,
+    filter: Option<String>,
+    /// Why there are none.
+    pub(super) kept_back: Option<&'static str>,
+    /// How many extractions there may be at once.
+    extractions: Arc<Semaphore>,
+}
+
+/// Extractions at once: each may read all captures.
+const EXTRACTIONS: usize = 2;
+/// Bytes that are passed on at once.
+const PIECE: usize = 64 << 10;
+
+impl Packets {
+    /// Those of the captures that the arguments name.
+    ///
+    /// # Errors
+    ///
+    /// When this program cannot be found.
+    pub(super) fn of(args: &ServeArgs) -> anyhow::Result<Self> {
+        Ok(Self {
+            program: std::env::current_exe().context("cannot find this program")?,
+            files: args.files().to_vec(),
+            filter: args.filter.clone(),
+            kept_back: args.keeps_packets_back(),
+            extractions: Arc::new(Semaphore::new(EXTRACTIONS)),
+        })
+    }
+
+    /// Reads the packets of a connection here.
+    ///
+    /// # Errors
+    ///
+    /// Why there are none.
+    pub(super) fn read<T>(
+        &self,
+        uid: &str,
+        read: impl FnOnce(std::process::ChildStdout) -> Result<T, String>,
+    ) -> Result<T, String> {
+        if let Some(why) = self.kept_back {
+            return Err(why.to_owned());
+        }
+        let mut command = self.command(uid).into_std();
+        let mut child = command.spawn().map_err(|error| format!("cannot extract: {error}"))?;
+        let said = child.stderr.take().map(listen);
+        let output = child.stdout.take().ok_or("the extraction has no output")?;
+        let value = read(output);
+        // Its output is closed now, so that it ends whatever is left.
+        let status = child.wait().map_err(|error| error.to_string())?;
+        let said = said.and_then(|said| said.join().ok()).unwrap_or_default();
+        match value {
+            Err(_) if !said.is_empty() && !status.success() => Err(said.join("; ")),
+            value => value,
+        }
+    }
+
+    fn command(&self, uid: &str) -> Command {
+        let mut words: Vec<OsString> = vec!["extract".into(), "-q".into()];
+        if let Some(filter) = &self.filter {
+            words.extend(["-f".into(), filter.into()]);
+        }
+        words.extend(["--uid".into(), uid.into(), "-w".into(), "-".into(), "--".into()]);
+        let mut command = Command::new(&self.program);
+        command.args(words).args(&self.files).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+    }
+
+    /// The packets of a connection as a pcapng file, which is made while it is sent.
+    ///
+    /// # Errors
+    ///
+    /// Why there are none.
+    pub(super) async fn of_connection(&self, uid: &str) -> Result<Body, Failure> {
+        if let Some(why) = self.kept_back {
+            return Err(Failure::missing(why));
+        }
+        let permit = Arc::clone(&self.extractions).acquire_owned().await;
+        let permit = permit.map_err(|_| Failure::inside("it ends"))?;
+        let child = self.command(uid).spawn();
+        let mut child =
+            child.map_err(|error| Failure::inside(&format!("cannot extract: {error}")))?;
+        let (Some(mut output), Some(mut said)) = (child.stdout.take(), child.stderr.take()) else {
+            return Err(Failure::inside("the extraction has no output"));
+        };
+        let first = piece(&mut output).await;
+        let Some(first) = first else {
+            let mut text = String::new();
+            let _ = (&mut said).take(4096).read_to_string(&mut text).await;
+            let text = text.trim().trim_start_matches("netsniff: ");
+            let text = if text.is_empty() { "no packet was found" } else { text };
+            return Err(Failure::missing(text));
+        };
+        let (sender, pieces) = tokio::sync::mpsc::channel::<std::io::Result<Bytes>>(4);
+        tokio::spawn(async move {
+            let _permit = permit;
+            let mut next = Some(first);
+            while let Some(bytes) = next {
+                if sender.send(Ok(bytes)).await.is_err() {
+                    // Whoever asked has gone; the process goes with its handle.
+                    return;
+                }
+                next = piece(&mut output).await;
+            }
+            let is_good = child.wait().await.is_ok_and(|status| {
+                status
+                    .code()
+                    .is_some_and(|code| code == 0 || code == i32::from(netsniff_console::DAMAGED))
+            });
+            if !is_good {
+                // A download that ends like this shows as one that failed.
+                let _ = sender.send(Err(std::io::Error::other("the extraction failed"))).await;
+            }
+        });
+        Ok(Body::from_stream(ReceiverStream::new(pieces)))
+    }
+}
+
+/// The next bytes; `None` at the end.
+async fn piece(output: &mut tokio::process::ChildStdout) -> Option<Bytes> {
+    let mut bytes = Vec::with_capacity(PIECE);
+    while bytes.len() < PIECE {
+        match output.read_buf(&mut bytes).await {
+            Ok(0) | Err(_) => break,
+            Ok(_) => {}
+        }
+    }
+    (!bytes.is_empty()).then(|| Bytes::from(bytes))
+}

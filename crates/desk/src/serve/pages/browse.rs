@@ -1,0 +1,332 @@
+//! Rows of a log by a condition, in order, a page at a time.
+
+use axum::extract::{Path, Query, State};
+use minijinja::context;
+use netsniff_analysis::record::{FieldInfo, LogType, Scalar, Shape};
+use netsniff_console::number::exact;
+use netsniff_output::condition::Condition;
+use serde::{Deserialize, Serialize};
+
+use super::{Answer, Pages};
+use crate::logs::Folder;
+use crate::page::table::{Cell, Column, Table};
+use crate::serve::answer::Failure;
+use crate::serve::rows::{self, DEEPEST, Found};
+use crate::watch::data::row::log_named;
+
+/// Rows of a page, unless asked for others.
+const ROWS: usize = 50;
+/// The most that a page has.
+const MOST: usize = 500;
+
+/// What is asked for.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct Asked {
+    /// A condition on rows.
+    #[serde(rename = "where", default, skip_serializing_if = "String::is_empty")]
+    condition: String,
+    /// The column that they are in order by, with `-` before it the most first.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    sort: String,
+    /// The page, from 1 on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<usize>,
+    /// Rows of a page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows: Option<usize>,
+}
+
+/// How a log is shown.
+struct View {
+    log: &'static LogType,
+    /// Where it is.
+    at: String,
+    title: &'static str,
+    /// The columns that are shown; all that any row has, where there are none.
+    columns: &'static [&'static str],
+    sort: &'static str,
+    examples: &'static [&'static str],
+}
+
+const CONNECTIONS: [&str; 14] = [
+    "ts",
+    "uid",
+    "id.orig_h",
+    "id.orig_p",
+    "id.resp_h",
+    "id.resp_p",
+    "proto",
+    "service",
+    "conn_state",
+    "duration",
+    "orig_ip_bytes",
+    "resp_ip_bytes",
+    "missed_bytes",
+    "quality",
+];
+const FINDINGS: [&str; 11] =
+    ["ts", "note", "confidence", "msg", "sub", "src", "dst", "p", "quality", "advice", "uid"];
+
+/// Connections.
+pub(crate) async fn connections(site: Pages, asked: Query<Asked>) -> Answer {
+    let view = View {
+        log: known("conn")?,
+        at: "/connections".to_owned(),
+        title: "Connections",
+        columns: &CONNECTIONS,
+        sort: "-ts",
+        examples: &[
+            "id.resp_p = 443 AND duration > 60",
+            "id.orig_h IN '10.0.0.0/8' AND service = 'dns'",
+            "conn_state = 'S0'",
+            "quality != 'clean'",
+        ],
+    };
+    show(site, view, asked).await
+}
+
+/// Findings.
+pub(crate) async fn findings(site: Pages, asked: Query<Asked>) -> Answer {
+    let view = View {
+        log: known("notice")?,
+        at: "/findings".to_owned(),
+        title: "Findings",
+        columns: &FINDINGS,
+        sort: "-ts",
+        examples: &["confidence = 'high'", "note LIKE '%Scan%'", "src = '192.0.2.7'"],
+    };
+    show(site, view, asked).await
+}
+
+/// Any log.
+pub(crate) async fn log(site: Pages, Path(name): Path<String>, asked: Query<Asked>) -> Answer {
+    let log = known(&name)?;
+    let at = format!("/logs/{}", log.path);
+    let sort = if log.fields.iter().any(|field| field.name == "ts") { "-ts" } else { "" };
+    show(site, View { log, at, title: "", columns: &[], sort, examples: &[] }, asked).await
+}
+
+/// Which logs there are.
+pub(crate) async fn logs(State(site): Pages) -> Answer {
+    let folder = site.read(|site, _| Folder::open(&site.directory)).await?;
+    let mut table = Table {
+        id: "logs".to_owned(),
+        caption: "Logs".to_owned(),
+        columns: vec![
+            Column::text("log", ""),
+            Column::text("a row is", ""),
+            Column::number("files", ""),
+            Column::number("bytes", ""),
+        ],
+        ..Table::default()
+    };
+    for (name, files) in folder.logs() {
+        let Some(log) = log_named(name) else { continue };
+        let size: u64 =
+            files.iter().filter_map(|file| file.path.metadata().ok()).map(|it| it.len()).sum();
+        table.rows.push(vec![
+            Cell::text(name).linked(Some(format!("/logs/{name}"))),
+            Cell::text(log.doc),
+            Cell::count(files.len() as u64),
+            Cell::bytes(size.into()),
+        ]);
+    }
+    let unread = folder.unread.iter().map(|name| format!("{name} is in a form that is not read."));
+    let doubled = folder
+        .doubled
+        .iter()
+        .map(|name| format!("{name} is not read: another form of the log is."));
+    table.notes.extend(unread.chain(doubled));
+    site.page(
+        "sections.html",
+        "/logs",
+        context! {
+            title => "Logs", lead => "", verdict => (), sections => [section(table)],
+        },
+    )
+}
+
+fn section(table: Table) -> crate::page::Section {
+    crate::page::Section {
+        id: "rows",
+        title: String::new(),
+        lead: Vec::new(),
+        parts: vec![crate::page::Part::Table(table)],
+    }
+}
+
+fn known(name: &str) -> Result<&'static LogType, Failure> {
+    log_named(name).ok_or_else(|| Failure::missing("there is no log of this name"))
+}
+
+async fn show(State(site): Pages, view: View, Query(asked): Query<Asked>) -> Answer {
+    let at = view.at.clone();
+    let (query, wrong) = match view.query(&asked) {
+        Ok(query) => (Some(query), None),
+        Err(wrong) => (None, Some(wrong.lines().map(str::to_owned).collect::<Vec<_>>())),
+    };
+    let (most, page) = (asked.most(), asked.page.unwrap_or(1).max(1));
+    let found = match query {
+        None => None,
+        Some(query) => {
+            Some(site.read(move |site, given_up| query.run(&site.directory, given_up)).await?)
+        }
+    };
+    let of = match &found {
+        None => context! { table => (), pages => (), wrong => wrong, said => "" },
+        Some(found) => {
+            let pages = view.pages(&asked, found, page, most);
+            context! {
+                table => view.table(&asked, found), pages => pages, wrong => (),
+                said => said(found, page, most),
+            }
+        }
+    };
+    let examples: Vec<_> =
+        view.examples.iter().map(|text| (*text, view.address(&Asked::of(text)))).collect();
+    let title = if view.title.is_empty() {
+        format!("Log {}", view.log.path)
+    } else {
+        view.title.to_owned()
+    };
+    let nav = if view.title.is_empty() { "/logs" } else { at.as_str() };
+    let own = context! {
+        title => title, path => at, asked => asked, examples => examples, doc => view.log.doc,
+        columns => view.log.fields.iter().map(|field| (field.name, field.doc)).collect::<Vec<_>>(),
+    };
+    site.page("browse.html", nav, context! { ..own, ..of })
+}
+
+/// How much was found, in a sentence.
+fn said(found: &Found, page: usize, most: usize) -> String {
+    if found.all == 0 {
+        return "There is no row yet.".to_owned();
+    }
+    let first = (page - 1).saturating_mul(most) + 1;
+    let shown = if found.rows.is_empty() {
+        "None of them".to_owned()
+    } else {
+        format!("{} to {}", exact(first as i128), exact((first + found.rows.len() - 1) as i128))
+    };
+    let of = exact(found.matched.into());
+    if found.matched == found.all {
+        format!("{shown} of {of} rows.")
+    } else {
+        format!(
+            "{shown} of {of} rows that meet the condition, of {} rows.",
+            exact(found.all.into())
+        )
+    }
+}
+
+impl Asked {
+    fn of(condition: &str) -> Self {
+        Self { condition: condition.to_owned(), ..Self::default() }
+    }
+
+    fn most(&self) -> usize {
+        self.rows.unwrap_or(ROWS).clamp(1, MOST)
+    }
+}
+
+impl View {
+    /// What is to be read; otherwise what is wrong with what was asked for.
+    fn query(&self, asked: &Asked) -> Result<rows::Query, String> {
+        let condition = match asked.condition.trim() {
+            "" => None,
+            text => Some(Condition::parse(text, self.log).map_err(|error| error.to_string())?),
+        };
+        let (name, is_ascending) = self.order(asked);
+        let sort = self.log.fields.iter().find(|field| field.name == name);
+        let sort = sort.or_else(|| self.log.fields.first().filter(|_| name.is_empty()));
+        let sort = sort.ok_or_else(|| format!("the log {} has no column {name}", self.log.path))?;
+        let most = asked.most();
+        let skip = (asked.page.unwrap_or(1).max(1) - 1).saturating_mul(most);
+        if skip.saturating_add(most) > DEEPEST {
+            return Err(format!(
+                "only the first {DEEPEST} rows are in order: a condition makes them fewer"
+            ));
+        }
+        Ok(rows::Query { log: self.log, condition, sort, is_ascending, skip, most })
+    }
+
+    /// The column that rows are in order by.
+    fn order<'a>(&'a self, asked: &'a Asked) -> (&'a str, bool) {
+        let sort = if asked.sort.is_empty() { self.sort } else { asked.sort.as_str() };
+        sort.strip_prefix('-').map_or((sort, true), |name| (name, false))
+    }
+
+    fn address(&self, asked: &Asked) -> String {
+        let words = serde_urlencoded::to_string(asked).unwrap_or_default();
+        if words.is_empty() { self.at.clone() } else { format!("{}?{words}", self.at) }
+    }
+
+    /// The table of what was found, whose heads put it in another order.
+    fn table(&self, asked: &Asked, found: &Found) -> Table {
+        let is_set = |at: usize| {
+            let cell = |row: &Vec<Cell>| {
+                row.get(at).is_some_and(|cell| cell.text != crate::page::table::UNSET)
+            };
+            found.rows.iter().any(cell)
+        };
+        let fields = self.log.fields.iter().enumerate();
+        let fields: Vec<(usize, &FieldInfo)> = if self.columns.is_empty() {
+            fields.filter(|(at, _)| is_set(*at)).collect()
+        } else {
+            let at = |name: &&str| fields.clone().find(|(_, field)| field.name == *name);
+            self.columns.iter().filter_map(at).collect()
+        };
+        let columns = fields.iter().map(|(_, field)| self.column(asked, field));
+        let rows = found
+            .rows
+            .iter()
+            .map(|row| fields.iter().filter_map(|(at, _)| row.get(*at).cloned()).collect());
+        Table {
+            id: self.log.path.to_owned(),
+            caption: self.log.doc.to_owned(),
+            columns: columns.collect(),
+            rows: rows.collect(),
+            notes: found.wrong.clone(),
+            is_fixed: true,
+            ..Table::default()
+        }
+    }
+
+    fn column(&self, asked: &Asked, field: &FieldInfo) -> Column {
+        let (name, is_ascending) = self.order(asked);
+        let is_sorted = name == field.name;
+        let is_number = field.zeek_type.shape == Shape::One
+            && matches!(
+                field.zeek_type.scalar,
+                Scalar::Count | Scalar::Int | Scalar::Double | Scalar::Interval
+            );
+        // Of times and numbers the most comes first.
+        let comes_down = match is_sorted {
+            true => is_ascending,
+            false => is_number || field.zeek_type.scalar == Scalar::Time,
+        };
+        let sort = format!("{}{}", if comes_down { "-" } else { "" }, field.name);
+        let link = self.address(&Asked { sort, page: None, ..asked.clone() });
+        let order = if is_ascending { "ascending" } else { "descending" };
+        Column {
+            is_number,
+            link: Some(link),
+            order: is_sorted.then_some(order),
+            ..Column::text(field.name, field.doc)
+        }
+    }
+
+    /// Where the pages before and behind are.
+    fn pages(
+        &self,
+        asked: &Asked,
+        found: &Found,
+        page: usize,
+        most: usize,
+    ) -> (Option<String>, Option<String>) {
+        let to = |page| self.address(&Asked { page: Some(page), ..asked.clone() });
+        let last =
+            usize::try_from(found.matched).unwrap_or(usize::MAX).div_ceil(most).min(DEEPEST / most);
+        ((page > 1).then(|| to(page - 1)), (page < last).then(|| to(page + 1)))
+    }
+}

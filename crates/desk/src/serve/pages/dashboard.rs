@@ -1,0 +1,280 @@
+//! What goes on: rates, hosts, services and connections of the last intervals, renewed as rows come.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Query, State};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use minijinja::{Value, context};
+use netsniff_analysis::log::capture::CaptureVerdict;
+use netsniff_console::number::{bytes, count, duration, exact, rate};
+use serde::Deserialize;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::{Answer, Pages};
+use crate::page::Tile;
+use crate::page::plot::Layers;
+use crate::page::table::{Cell, Column, Table, moment};
+use crate::serve::args::Kind;
+use crate::serve::rows::shown::of_uid;
+use crate::serve::site::Site;
+use crate::serve::watched::State as Known;
+use crate::watch::data::subjects::Span;
+use crate::watch::tables::columns::first_sort;
+use crate::watch::tables::{self, Sort, Subject, cell};
+
+/// Intervals of the picture.
+const INTERVALS: usize = 120;
+/// Rows of a table.
+const ROWS: usize = 12;
+/// The least time between two renewals.
+const PAUSE: Duration = Duration::from_millis(250);
+/// Spans to choose from.
+const SPANS: [(&str, Span); 4] =
+    [("1", Span::Last(1)), ("10", Span::Last(10)), ("60", Span::Last(60)), ("all", Span::Whole)];
+
+/// What of it is asked for.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Asked {
+    /// Intervals that are summed up, or `all`.
+    span: Option<String>,
+}
+
+impl Asked {
+    fn span(&self, kind: &Kind) -> (&'static str, Span) {
+        let asked = self.span.as_deref().unwrap_or(if *kind == Kind::Live { "10" } else { "all" });
+        SPANS.into_iter().find(|(name, _)| *name == asked).unwrap_or(SPANS[3])
+    }
+}
+
+/// The page.
+pub(crate) async fn page(State(site): Pages, Query(asked): Query<Asked>) -> Answer {
+    let (name, span) = asked.span(&site.kind);
+    // Logs without intervals have nothing that goes on: what they amount to is told instead.
+    let has_series = site.kind != Kind::Logs || {
+        let directory = site.directory.clone();
+        crate::logs::Folder::open(&directory).is_ok_and(|folder| folder.has("series"))
+    };
+    if !has_series {
+        let overview = site.read(|site, _| site.overview()).await?;
+        let (verdict, sections) = (&overview.verdict, &overview.sections);
+        let of = context! { verdict => verdict, sections => sections, lead => NO_SERIES, title => "Overview" };
+        return site.page("sections.html", "/", of);
+    }
+    let parts = fragments(&site, span);
+    let spans: Vec<_> =
+        SPANS.into_iter().map(|(it, span)| (it, said(&site, span), it == name)).collect();
+    site.page("dashboard.html", "/", context! { parts => parts, spans => spans, span => name })
+}
+
+const NO_SERIES: &str = "These logs have no `series`, from which is known what goes on when: netsniff analyze --series writes it.";
+
+/// Events: the parts of the page that change, whenever rows came.
+pub(crate) async fn events(
+    State(site): Pages,
+    Query(asked): Query<Asked>,
+) -> Sse<impl tokio_stream::Stream<Item = Result<Event, Infallible>>> {
+    let (_, span) = asked.span(&site.kind);
+    let (sender, events) = tokio::sync::mpsc::channel(1);
+    tokio::spawn(async move {
+        let mut changes = site.watched.changes();
+        loop {
+            let event = event(&site, span);
+            if sender.send(Ok(event)).await.is_err() {
+                return;
+            }
+            tokio::time::sleep(PAUSE).await;
+            tokio::select! {
+                changed = changes.changed() => if changed.is_err() { return },
+                () = sender.closed() => return,
+            }
+        }
+    });
+    Sse::new(ReceiverStream::new(events)).keep_alive(KeepAlive::default())
+}
+
+fn event(site: &Site, span: Span) -> Event {
+    let parts = fragments(site, span);
+    // All that would end a line is escaped in it.
+    Event::default().event("parts").data(serde_json::to_string(&parts).unwrap_or_default())
+}
+
+/// The parts of the page that change, by the names of their places.
+fn fragments(site: &Site, span: Span) -> Value {
+    let known = site.watched.state();
+    let total = known.data.totals.over(span);
+    let verdict = verdict(site, &known);
+    let tiles = tiles(&known, span);
+    let picture = picture(&known);
+    let lists: Vec<_> = [Subject::Hosts, Subject::Services, Subject::Connections]
+        .iter()
+        .map(|subject| list(&known, subject, span))
+        .collect();
+    let losses = total.verdict();
+    drop(known);
+    let render = |of: Value| {
+        let html = site.render("text.html", "/", of);
+        html.unwrap_or_else(|failure| {
+            netsniff_console::printable::printable(&failure.said).into_owned()
+        })
+    };
+    let [hosts, services, connections] = <[_; 3]>::try_from(lists).unwrap_or_default();
+    let look = look(losses);
+    context! {
+        head => render(context! { verdict => verdict, look => look, tiles => tiles }),
+        picture => render(context! { svg => picture }),
+        hosts => render(context! { table => hosts }),
+        services => render(context! { table => services }),
+        connections => render(context! { table => connections }),
+    }
+}
+
+/// The colour of a verdict.
+pub(super) const fn look(verdict: CaptureVerdict) -> &'static str {
+    match verdict {
+        CaptureVerdict::Good => "good",
+        CaptureVerdict::Degraded => "warn",
+        CaptureVerdict::Bad => "bad",
+        CaptureVerdict::Unknown => "unknown",
+    }
+}
+
+/// How much the capture lost, in a sentence, and how far the rows go.
+fn verdict(site: &Site, known: &Known) -> String {
+    let total = known.data.totals.over(Span::Whole);
+    let lost = match (total.dropped.0, total.intervals) {
+        (_, 0) => "No interval has ended yet".to_owned(),
+        (None, _) => "Nobody can tell what the capture lost".to_owned(),
+        (Some(0), _) => "The capture lost no packet".to_owned(),
+        (Some(1), _) => "The capture lost 1 packet".to_owned(),
+        (Some(lost), _) => format!("The capture lost {} packets", exact(lost.into())),
+    };
+    let time =
+        known.data.now().map_or_else(String::new, |now| format!(", up to {} UTC", moment(now)));
+    let end = match (&site.kind, &known.analysis, &known.ended) {
+        (Kind::Logs, _, Some(ending)) => format!("; {}", ending.how),
+        (_, Some(how), _) => format!("; {how}"),
+        _ => String::new(),
+    };
+    let said = known.said.as_ref().map_or_else(String::new, |said| format!("; {said}"));
+    format!("{lost}{time}{end}{said}.")
+}
+
+fn tiles(known: &Known, span: Span) -> Vec<Tile> {
+    let data = &known.data;
+    let total = data.totals.over(span);
+    let number = |value: Option<i64>, shown: fn(u64) -> String| {
+        let value = value.and_then(|value| u64::try_from(value).ok());
+        value.map_or_else(
+            || Cell::unset("not known of all intervals"),
+            |value| Cell { value: Some(value.to_string()), ..Cell::text(shown(value)) },
+        )
+    };
+    let tile = |name: &str, cell: Cell| Tile { name: name.to_owned(), cell };
+    let mut tiles = vec![
+        tile("packets", number(total.all.packets.0, count)),
+        tile("bytes of frames", number(total.all.bytes.0, bytes)),
+    ];
+    if let Some((packets, bits)) = each_second(known, span) {
+        tiles.push(tile("packets a second", Cell::text(rate(packets, "packets/s"))));
+        tiles.push(tile("bits a second", Cell::text(rate(bits, "bit/s"))));
+    }
+    let open = total.open_flows.and_then(|open| i64::try_from(open).ok());
+    tiles.extend([
+        tile("new connections", number(total.flows.new_flows.0, count)),
+        tile("open connections", number(open, count)),
+        tile("segments sent again", number(total.flows.retransmitted.0, count)),
+        tile("lost by the network", number(total.flows.network_lost.0, bytes)),
+        tile("lost by the capture", number(total.flows.capture_lost.0, bytes)),
+    ]);
+    tiles
+}
+
+/// Packets and bits a second in the intervals of the span that were seen from their begin on.
+fn each_second(known: &Known, span: Span) -> Option<(f64, f64)> {
+    let Span::Last(most) = span else { return None };
+    let (total, intervals) = known.data.totals.whole_intervals(most)?;
+    let seconds = known.data.interval? as f64 * intervals as f64 / 1e9;
+    let (packets, bytes) = total.all.packets.0.zip(total.all.bytes.0)?;
+    Some((packets as f64 / seconds, bytes as f64 * 8.0 / seconds))
+}
+
+/// Bits a second over the last intervals.
+fn picture(known: &Known) -> Option<String> {
+    let data = &known.data;
+    let (interval, now) = data.interval.zip(data.now())?;
+    let values: Vec<_> =
+        data.totals.trend(INTERVALS).into_iter().map(|it| vec![it.into()]).collect();
+    let long = interval.saturating_mul(i64::try_from(values.len()).unwrap_or(i64::MAX));
+    let layers = Layers {
+        title: "Bits a second over the last intervals",
+        begin: now.saturating_sub(long),
+        width: interval,
+        values,
+    };
+    Some(layers.svg())
+}
+
+/// The first rows of a table, and how many there are.
+fn list(known: &Known, subject: &Subject, span: Span) -> Table {
+    let sort = Sort { column: first_sort(subject), is_ascending: false };
+    let found = tables::Table::of(&known.data, subject, span, sort, None);
+    let (id, caption) = match subject {
+        Subject::Hosts => ("hosts", "Hosts, those that sent most first"),
+        Subject::Services => ("services", "Services, those that answered most first"),
+        _ => ("connections", "Connections, open ones and those that ended, the most bytes first"),
+    };
+    let columns = found.columns.iter().map(|column| Column {
+        is_number: column.is_number,
+        ..Column::text(&column.title.to_lowercase(), "")
+    });
+    let rows = found.rows.iter().take(ROWS).map(|row| {
+        let cells = row.cells.iter().zip(found.columns);
+        let cells = cells.map(|(cell, column)| {
+            let link = match (subject, column.title) {
+                (Subject::Connections, "UID") => of_uid(&row.name),
+                (Subject::Hosts, "HOST") => row.name.parse().ok().map(of_host),
+                _ => None,
+            };
+            let value = match cell {
+                cell::Cell::Count(value, _) | cell::Cell::Bytes(value, _) => {
+                    Some(value.to_string())
+                }
+                _ => None,
+            };
+            Cell { value, ..Cell::text(cell.shown()) }.linked(link)
+        });
+        cells.collect()
+    });
+    let mut table = Table {
+        id: id.to_owned(),
+        caption: caption.to_owned(),
+        columns: columns.collect(),
+        rows: rows.collect(),
+        is_fixed: true,
+        ..Table::default()
+    };
+    if found.all > ROWS {
+        table.notes.push(format!("{} more.", exact((found.all - ROWS) as i128)));
+    }
+    table
+}
+
+/// The connections of a host.
+fn of_host(host: std::net::IpAddr) -> String {
+    format!("/connections?where=id.orig_h+%3D+%27{host}%27+OR+id.resp_h+%3D+%27{host}%27")
+}
+
+/// How a span reads.
+fn said(site: &Arc<Site>, span: Span) -> String {
+    let interval = site.watched.state().data.interval.and_then(|nanos| u64::try_from(nanos).ok());
+    match (span, interval) {
+        (Span::Whole, _) => "since the begin".to_owned(),
+        (Span::Last(many), Some(nanos)) => {
+            format!("last {}", duration(nanos.saturating_mul(many as u64)))
+        }
+        (Span::Last(1), None) => "last interval".to_owned(),
+        (Span::Last(many), None) => format!("last {many} intervals"),
+    }
+}

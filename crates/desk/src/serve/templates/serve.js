@@ -1,0 +1,28 @@
+// Renews the parts of a page that change, as the server sends them. Text in them was escaped there.
+const place = document.querySelector("[data-events]");
+if (place) {
+  let events = null;
+  const button = document.createElement("button");
+  button.type = "button";
+  place.querySelector(".line").append(button);
+  const begin = () => {
+    events = new EventSource(place.dataset.events);
+    events.addEventListener("parts", (event) => {
+      for (const [id, html] of Object.entries(JSON.parse(event.data))) {
+        const part = document.getElementById(id);
+        // Whoever stands on a link there would lose it.
+        if (part && !part.contains(document.activeElement) && part.innerHTML !== html) part.innerHTML = html;
+      }
+    });
+    button.textContent = "Freeze";
+    button.setAttribute("aria-pressed", "false");
+  };
+  const end = () => {
+    events.close();
+    events = null;
+    button.textContent = "Go on";
+    button.setAttribute("aria-pressed", "true");
+  };
+  button.addEventListener("click", () => (events ? end() : begin()));
+  begin();
+}

@@ -1,0 +1,101 @@
+//! What rows of intervals have told so far, shared by all who look.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use tokio::sync::watch::{Receiver, Sender};
+
+use crate::logs::Folder;
+use crate::watch::data::Data;
+use crate::watch::source::{Ending, Listener, Told, folder};
+
+/// How often it is looked whether there are logs.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// What is known of traffic, and who wants to know of changes.
+#[derive(Debug)]
+pub(super) struct Watched {
+    state: Mutex<State>,
+    changes: Sender<u64>,
+}
+
+/// What is known.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) data: Data,
+    /// How rows ended, once they have.
+    pub(super) ended: Option<Ending>,
+    /// How the analysis ended, once it has.
+    pub(super) analysis: Option<String>,
+    /// What was said last.
+    pub(super) said: Option<String>,
+}
+
+impl Watched {
+    /// Watches a directory of logs: once there is a log of intervals, it is read.
+    ///
+    /// # Errors
+    ///
+    /// When no thread can be started.
+    pub(super) fn start(directory: &Path) -> std::io::Result<Arc<Self>> {
+        let watched = Arc::new(Self { state: Mutex::default(), changes: Sender::new(0) });
+        let (hears, directory) = (Arc::downgrade(&watched), directory.to_owned());
+        let listen = move || {
+            while !has_series(&directory) {
+                if hears.strong_count() == 0 {
+                    return;
+                }
+                thread::sleep(PAUSE);
+            }
+            let said = hears.clone();
+            let listener: Listener = Box::new(move |told| {
+                hears.upgrade()?.hear(told);
+                Some(())
+            });
+            if let Err(error) = folder::start(&directory, true, listener)
+                && let Some(watched) = said.upgrade()
+            {
+                watched.hear(Told::Said(format!("{error:#}")));
+            }
+        };
+        thread::Builder::new().name("watch".to_owned()).spawn(listen)?;
+        Ok(watched)
+    }
+
+    /// What is known now.
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells of changes.
+    pub(super) fn changes(&self) -> Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// The analysis has ended.
+    pub(super) fn end_analysis(&self, how: String) {
+        self.state().analysis = Some(how);
+        self.changes.send_modify(|changes| *changes += 1);
+    }
+
+    fn hear(&self, told: Told) {
+        let mut state = self.state();
+        match told {
+            Told::Rows(lines) => {
+                state.ended = None;
+                lines.iter().for_each(|line| state.data.take(line));
+            }
+            Told::Ended(ending) => state.ended = Some(ending),
+            Told::Anew => (state.data, state.ended) = (Data::default(), None),
+            Told::Said(text) => state.said = Some(text),
+        }
+        drop(state);
+        self.changes.send_modify(|changes| *changes += 1);
+    }
+}
+
+fn has_series(directory: &Path) -> bool {
+    Folder::open(directory).is_ok_and(|folder| folder.has("series"))
+}
