@@ -1,8 +1,9 @@
 //! An analysis whose logs are shown: a process of its own, as for the view in the terminal.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read};
+use std::fs::OpenOptions;
+use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -12,7 +13,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use netsniff_console::say;
-use netsniff_console::unfinished::Unfinished;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::report::SUMMARY;
@@ -21,6 +21,8 @@ use crate::report::SUMMARY;
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long it may take to end.
 const PATIENCE: Duration = Duration::from_secs(70);
+/// Bytes of a summary, at most.
+const SUMMARY_SIZE: u64 = 64 << 20;
 /// Bytes of a line of what it says.
 const LONGEST: u64 = 4096;
 
@@ -41,25 +43,22 @@ impl Analysis {
         directory: &Path,
         ended: impl FnOnce(bool, String) + Send + 'static,
     ) -> anyhow::Result<Self> {
-        let name = format!(".summary-{}", std::process::id());
-        let summary = Unfinished::new(directory.join(name));
-        let file = File::create_new(summary.path());
-        let file = file.with_context(|| format!("cannot write to {}", directory.display()))?;
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut command = Command::new(program);
         // Ctrl-C is for this process, which ends it in its time.
         command.args(words).arg("--end-with-parent").stdin(Stdio::null()).process_group(0);
-        command.stdout(file).stderr(Stdio::piped());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().context("cannot start the analysis")?;
         let said = child.stderr.take().map(pass_on);
+        let summary = child.stdout.take().map(gather);
         let child = Arc::new(Mutex::new(child));
         let (waits, name) = (Arc::clone(&child), directory.join(SUMMARY));
         let wait = move || {
             let status = wait(&waits);
             let said = said.and_then(|said| said.join().ok()).flatten();
             let (is_good, how) = ending(&status, said);
-            // What is told of a run is told of one that has ended.
-            if is_good && let Err(error) = summary.finish(&name) {
+            let summary = summary.and_then(|summary| summary.join().ok()).unwrap_or_default();
+            if is_good && let Err(error) = write(&name, &summary) {
                 say(&format!("cannot write {}: {error}", name.display()));
             }
             ended(is_good, how);
@@ -123,6 +122,22 @@ fn ending(status: &std::io::Result<ExitStatus>, said: Option<String>) -> (bool, 
         },
     };
     (is_good, how)
+}
+
+/// Gathers the summary that it prints at its end.
+fn gather(printed: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut summary = Vec::new();
+        // Whatever cannot be read is no summary, which a report says.
+        let _ = printed.take(SUMMARY_SIZE).read_to_end(&mut summary);
+        summary
+    })
+}
+
+fn write(path: &Path, summary: &[u8]) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(summary)
 }
 
 /// Passes on what it says, and keeps the last line.

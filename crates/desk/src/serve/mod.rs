@@ -30,6 +30,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Context as _;
 use netsniff_console::unfinished::Unfinished;
 use netsniff_console::{DONE, UsageError, say};
+use rustix::fs::Mode;
+use rustix::process::umask;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -52,7 +54,7 @@ pub fn run(args: &ServeArgs) -> anyhow::Result<u8> {
         _ => Some(scratch()?),
     };
     let directory = match (&scratch, &args.output, args.inputs.as_slice()) {
-        (Some(scratch), ..) => scratch.path().to_owned(),
+        (Some(scratch), ..) => scratch.path().join("logs"),
         (None, Some(output), _) => output.clone(),
         (None, None, [directory, ..]) => directory.clone(),
         (None, None, []) => anyhow::bail!("there is nothing to show"),
@@ -77,12 +79,17 @@ pub fn run(args: &ServeArgs) -> anyhow::Result<u8> {
 }
 
 fn analyse(args: &ServeArgs, directory: &Path, watched: Arc<Watched>) -> anyhow::Result<Analysis> {
-    if args.output.is_some() {
-        std::fs::create_dir_all(directory)
-            .with_context(|| format!("cannot make the directory {}", directory.display()))?;
+    if args.output.is_none() {
+        // The analysis makes the directory for the user that it becomes; nobody else is to read there.
+        umask(Mode::RWXG | Mode::RWXO);
     }
     let words = args.analysis(directory);
-    Analysis::start(&words, directory, move |_, how| watched.end_analysis(how))
+    let logs = directory.to_owned();
+    let ended = move |is_good: bool, how| {
+        let has_logs = Folder::open(&logs).is_ok_and(|folder| !folder.is_empty());
+        watched.end_analysis(how, is_good || has_logs);
+    };
+    Analysis::start(&words, directory, ended)
 }
 
 async fn serve(listen: SocketAddr, site: Site) -> anyhow::Result<()> {
@@ -94,19 +101,20 @@ async fn serve(listen: SocketAddr, site: Site) -> anyhow::Result<()> {
     let end = async move {
         tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} }
     };
+    let watched = Arc::clone(&site.watched);
     tokio::select! {
-        result = axum::serve(listener, routes::router(site)) => result.context("cannot serve")?,
-        () = end => {}
+        result = axum::serve(listener, routes::router(site)) => result.context("cannot serve"),
+        () = end => Ok(()),
+        how = watched.failure() => Err(anyhow::anyhow!("there is nothing to show: {how}")),
     }
-    Ok(())
 }
 
-/// A new directory that nobody else can read: logs tell much.
+/// A new directory, in which the analysis makes that of the logs for the user that it becomes.
 fn scratch() -> anyhow::Result<Unfinished> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
     let name = format!("netsniff-serve-{}-{now}", std::process::id());
     let directory: PathBuf = std::env::temp_dir().join(name);
-    let made = DirBuilder::new().mode(0o700).create(&directory);
+    let made = DirBuilder::new().mode(0o711).create(&directory);
     made.with_context(|| format!("cannot make the directory {}", directory.display()))?;
     Ok(Unfinished::new(directory))
 }

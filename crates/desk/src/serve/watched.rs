@@ -29,6 +29,8 @@ pub(super) struct State {
     pub(super) ended: Option<Ending>,
     /// How the analysis ended, once it has.
     pub(super) analysis: Option<String>,
+    /// Whether it left nothing to be shown.
+    has_failed: bool,
     /// What was said last.
     pub(super) said: Option<String>,
 }
@@ -74,10 +76,26 @@ impl Watched {
         self.changes.subscribe()
     }
 
-    /// The analysis has ended.
-    pub(super) fn end_analysis(&self, how: String) {
-        self.state().analysis = Some(how);
+    /// The analysis has ended, and may have left nothing to be shown.
+    pub(super) fn end_analysis(&self, how: String, is_of_use: bool) {
+        let mut state = self.state();
+        state.has_failed = !is_of_use;
+        state.analysis = Some(how);
+        drop(state);
         self.changes.send_modify(|changes| *changes += 1);
+    }
+
+    /// Waits until there is nothing to be shown, and never will be; why.
+    pub(super) async fn failure(&self) -> String {
+        let mut changes = self.changes();
+        loop {
+            if let State { has_failed: true, analysis: Some(how), .. } = &*self.state() {
+                return how.clone();
+            }
+            if changes.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
     }
 
     fn hear(&self, told: Told) {

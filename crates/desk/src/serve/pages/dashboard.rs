@@ -233,7 +233,7 @@ fn list(known: &Known, subject: &Subject, span: Span) -> Table {
         let cells = row.cells.iter().zip(found.columns);
         let cells = cells.map(|(cell, column)| {
             let link = match (subject, column.title) {
-                (Subject::Connections, "UID") => of_uid(&row.name),
+                (Subject::Connections, "ORIGINATOR" | "UID") => of_uid(&row.name),
                 (Subject::Hosts, "HOST") => row.name.parse().ok().map(of_host),
                 _ => None,
             };
