@@ -1,12 +1,13 @@
 //! The arguments of `netsniff serve`, and the analysis that they ask for.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use netsniff_console::UsageError;
 use netsniff_console::quantity::{at_least_one, interval};
+
+use super::guard::Listening;
 
 /// Show traffic in a browser: what goes on, connections and their packets, findings, and what to believe
 #[derive(Debug, clap::Args)]
@@ -15,7 +16,9 @@ use netsniff_console::quantity::{at_least_one, interval};
     netsniff serve logs/                               the logs of a run that goes on, or has ended\n  \
     netsniff serve logs/ --captures capture.pcapng     with the packets that they are of\n  \
     netsniff serve -i eth0                             live traffic\n  \
-    netsniff serve -i eth0 -o logs/ -- --ring 64M      keep the logs; further options of netsniff analyze\n\n\
+    netsniff serve -i eth0 -o logs/ -- --ring 64M      keep the logs; further options of netsniff analyze\n  \
+    netsniff serve logs/ --listen 0.0.0.0:8477 --tls-self-signed\n                                                     \
+    for other hosts, with the token that it prints\n\n\
     It prints the address to open, and ends by Ctrl-C. docs/serve.md has all of it.\n\n\
     Exit code: 0 fine; 1 failed; 2 wrong usage")]
 pub struct ServeArgs {
@@ -38,9 +41,8 @@ pub struct ServeArgs {
     /// With a directory of logs: the captures that they are of, for the packets of connections; may be repeated
     #[arg(long, value_name = "FILE")]
     pub(super) captures: Vec<PathBuf>,
-    /// Where to listen; port 0 takes any that is free
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8477")]
-    pub(super) listen: SocketAddr,
+    #[command(flatten)]
+    pub(super) listening: Listening,
     /// Length of an interval, as 1s or 100ms
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     interval: Duration,

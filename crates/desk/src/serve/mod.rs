@@ -3,6 +3,7 @@
 //! | module | concern |
 //! |---|---|
 //! | `args` | the arguments |
+//! | `guard` | where it listens, and who may look |
 //! | `analysis` | the analysis whose logs are shown, a process of its own |
 //! | `watched` | what rows of intervals have told so far |
 //! | `rows` | rows of logs by a condition, in order, a page at a time |
@@ -13,6 +14,7 @@
 mod analysis;
 mod answer;
 mod args;
+mod guard;
 mod packets;
 mod pages;
 mod routes;
@@ -21,7 +23,6 @@ mod site;
 mod watched;
 
 use std::fs::DirBuilder;
-use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,15 +30,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
 use netsniff_console::unfinished::Unfinished;
-use netsniff_console::{DONE, UsageError, say};
+use netsniff_console::{DONE, UsageError};
 use rustix::fs::Mode;
 use rustix::process::umask;
-use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::analysis::Analysis;
 use self::args::Kind;
 pub use self::args::ServeArgs;
+use self::guard::Guard;
 use self::site::Site;
 use self::watched::Watched;
 use crate::logs::Folder;
@@ -63,6 +64,7 @@ pub fn run(args: &ServeArgs) -> anyhow::Result<u8> {
         let said = format!("{} has no logs in lines of columns or JSON", directory.display());
         return Err(UsageError(said).into());
     }
+    let guard = args.listening.open()?;
     let watched = Watched::start(&directory).context("cannot start a thread")?;
     let site = Site::new(args, kind, directory.clone(), Arc::clone(&watched))?;
     // Started by the first thread: it ends with the one that started it.
@@ -71,7 +73,7 @@ pub fn run(args: &ServeArgs) -> anyhow::Result<u8> {
         Kind::Captures | Kind::Live => Some(analyse(args, &directory, watched)?),
     };
     let runtime = tokio::runtime::Runtime::new().context("cannot start threads")?;
-    let result = runtime.block_on(serve(args.listen, site));
+    let result = runtime.block_on(serve(guard, site));
     // Streams of events have no end of their own.
     runtime.shutdown_background();
     drop(analysis);
@@ -92,10 +94,7 @@ fn analyse(args: &ServeArgs, directory: &Path, watched: Arc<Watched>) -> anyhow:
     Analysis::start(&words, directory, ended)
 }
 
-async fn serve(listen: SocketAddr, site: Site) -> anyhow::Result<()> {
-    let said = || format!("cannot listen on {listen}");
-    let listener = TcpListener::bind(listen).await.with_context(said)?;
-    say(&format!("open http://{}/", listener.local_addr()?));
+async fn serve(guard: Guard, site: Site) -> anyhow::Result<()> {
     let mut term = signal(SignalKind::terminate()).context("cannot listen for signals")?;
     let mut int = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
     let end = async move {
@@ -103,8 +102,7 @@ async fn serve(listen: SocketAddr, site: Site) -> anyhow::Result<()> {
     };
     let watched = Arc::clone(&site.watched);
     tokio::select! {
-        result = axum::serve(listener, routes::router(site)) => result.context("cannot serve"),
-        () = end => Ok(()),
+        result = guard.serve(routes::router(site), end) => result,
         how = watched.failure() => Err(anyhow::anyhow!("there is nothing to show: {how}")),
     }
 }
