@@ -209,6 +209,12 @@ impl FlowTracker {
         self.table.len()
     }
 
+    /// The open flow with this key, for whoever wants to know what a datagram changed.
+    #[must_use]
+    pub fn flow(&self, key: &FlowKey) -> Option<&Flow> {
+        self.table.find(key.hash(self.seed), key).and_then(|place| self.table.flow(place))
+    }
+
     /// How many of some datagrams belong to flows that are known: what finding flows costs, apart
     /// from changing them.
     #[must_use]
