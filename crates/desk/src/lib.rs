@@ -1,8 +1,10 @@
-//! The desk: what people look at. It reads logs back and shows them; it sees no packet.
+//! The desk: what people look at. It reads logs back and shows them; of packets it sees only those that
+//! `netsniff extract` wrote.
 
 pub mod logs;
 mod page;
 pub mod report;
+mod sequence;
 pub mod serve;
 pub mod top;
 mod watch;

@@ -51,6 +51,7 @@ mod report;
 mod report_faults;
 mod reports;
 mod rows_in_parts;
+mod sequence;
 mod series;
 mod sort;
 mod spans;
