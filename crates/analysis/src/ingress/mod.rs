@@ -24,6 +24,7 @@ use crate::series::packets::PacketSeries;
 use crate::unit::{DatagramBatch, DecodedDatagram, HoleKind};
 use clock::Clock;
 use statistics::{Fate, PacketStatistics};
+use steps::Steps;
 use ties::Ties;
 use tunnels::Tunnels;
 use walk::{OuterHeaders, Walk};
@@ -33,6 +34,7 @@ mod clock;
 pub mod cut_headers;
 pub mod stamps;
 pub mod statistics;
+mod steps;
 mod ties;
 pub mod tunnels;
 mod unparsed;
@@ -66,6 +68,8 @@ pub struct Ingress {
     tunnels: Tunnels,
     statistics: PacketStatistics,
     series: Option<Box<PacketSeries>>,
+    /// Jumps of stamps, where somebody looks for findings.
+    steps: Option<Box<Steps>>,
     /// Who looks through what packets tell that no flow has, if anybody.
     watch: Option<Arc<Watch>>,
 }
@@ -94,6 +98,7 @@ impl Ingress {
             }),
             tunnels: Tunnels::new(limits, options.tunnel_ports, Naming::new(options.anonymizer)),
             statistics: PacketStatistics::default(),
+            steps: options.watch.as_ref().and_then(Steps::new).map(Box::new),
             watch: options.watch,
         }
     }
@@ -175,6 +180,13 @@ impl Ingress {
         self.tie = self.ties.number(self.now(), pair);
         if let Some(series) = &mut self.series {
             series.count(packet, time, pair.map(|(&source, &destination)| (source, destination)));
+        }
+        // A stamp that is ahead alone is counted, and no clock's.
+        if let Some(steps) = &mut self.steps
+            && time == packet.timestamp
+        {
+            let place = (self.clock.now(), self.ordinal);
+            steps.packet(packet, &unit.decoded, place, observer);
         }
         if self.is_plain(&unit.decoded, is_straight, packet.data)
             && let header = self.checksums.judge_header(&unit.decoded, packet.data)
@@ -325,6 +337,9 @@ impl Ingress {
         self.tunnels.finish(self.clock.now(), observer);
         if let Some(series) = &mut self.series {
             series.finish(self.clock.now(), observer);
+        }
+        if let Some(steps) = &mut self.steps {
+            steps.finish((self.clock.now(), self.ordinal), observer);
         }
     }
 }

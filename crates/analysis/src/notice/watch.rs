@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::findings::FINDINGS;
+use super::findings::capture::stamps::STEP_SECONDS;
 use super::intel::{Indicators, PLACES};
 use super::rules::Rule;
 use super::sighting::{Copying, Sighting};
@@ -85,6 +86,11 @@ impl Watch {
             let rules = rules.into();
             Self { findings, indicators, rules, wanted, of_rules, bytes, hides }
         })
+    }
+
+    /// Seconds from which on a jump of stamps is a step of a clock; `None` where nobody looks for findings.
+    pub(crate) fn step_seconds(&self) -> Option<u64> {
+        self.findings.as_ref().map(|thresholds| thresholds.get(&STEP_SECONDS))
     }
 
     /// A copy of what somebody reads of a record, if anybody does.

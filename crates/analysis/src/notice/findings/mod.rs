@@ -3,7 +3,7 @@
 mod arp;
 mod beacon;
 mod black_hole;
-mod capture;
+pub(super) mod capture;
 mod clear_text;
 mod dhcp;
 mod dns;
@@ -32,6 +32,7 @@ pub static FINDINGS: &[FindingType] = &[
     capture::one_way::TYPE,
     capture::doubled::TYPE,
     capture::clock::TYPE,
+    capture::stamps::TYPE,
 ];
 
 /// The thresholds of all findings.

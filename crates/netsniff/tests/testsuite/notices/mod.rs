@@ -5,9 +5,11 @@
 //! | [`traffic`] | captures that are made for a finding |
 //! | [`found`] | each finding in such a capture, and none in one that looks similar |
 //! | [`rules`] | findings of the user's own |
+//! | [`stamps`] | jumps of stamps, beside pauses |
 
 mod found;
 mod rules;
+mod stamps;
 mod traffic;
 
 use std::collections::{BTreeMap, BTreeSet};

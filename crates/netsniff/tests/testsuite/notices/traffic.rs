@@ -200,7 +200,7 @@ impl Traffic {
     }
 }
 
-fn write(path: &Path, frames: &[(Timestamp, Vec<u8>)]) {
+pub(super) fn write(path: &Path, frames: &[(Timestamp, Vec<u8>)]) {
     let mut writer = PcapWriter::new(Vec::new(), LinkType::ETHERNET, 65_535).unwrap();
     for (timestamp, data) in frames {
         let (wire_len, link_type) = (data.len() as u32, LinkType::ETHERNET);

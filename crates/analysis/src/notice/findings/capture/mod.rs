@@ -3,3 +3,4 @@
 pub(super) mod clock;
 pub(super) mod doubled;
 pub(super) mod one_way;
+pub(in crate::notice) mod stamps;
