@@ -8,9 +8,8 @@ use netsniff_packet::wire::ethernet::ethertype;
 use netsniff_packet::{Address, LinkType, Packet, Timestamp};
 
 use crate::key::uid::Uid;
-use crate::notice::Watch;
 use crate::notice::binding::Binding;
-use crate::record::{Connection, Observer, Phase, SortKey};
+use crate::record::{Observer, Phase, SortKey};
 
 /// Length of an Ethernet header, and of a VLAN tag in it.
 const ETHERNET: usize = 14;
@@ -48,7 +47,6 @@ fn sender(body: &[u8]) -> Option<([u8; 6], [u8; 4])> {
 /// Tells whoever watches what an ARP says, with the engine time and the number of its packet.
 #[cold]
 pub(super) fn tell<O: Observer>(
-    watch: &Watch,
     packet: &Packet<'_>,
     decoded: &Decoded,
     (time, ordinal): (Timestamp, u64),
@@ -71,10 +69,8 @@ pub(super) fn tell<O: Observer>(
         address: Address::from_v4(address),
         mac: &mac,
     };
-    if let Some(sighting) = watch.sight(&binding) {
-        let key = SortKey { time, phase: Phase::Packet, ordinal, uid: Uid::NONE, number: 0 };
-        observer.fact(&key, &Connection::NONE, Box::new(sighting));
-    }
+    let key = SortKey { time, phase: Phase::Packet, ordinal, uid: Uid::NONE, number: 0 };
+    observer.unwritten(&key, &binding);
 }
 
 #[cfg(test)]

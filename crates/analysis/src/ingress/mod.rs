@@ -16,7 +16,6 @@ use crate::key::uid::Uid;
 use crate::limits::Limits;
 use crate::log::Gaps;
 use crate::naming::Naming;
-use crate::notice::Watch;
 use crate::options::{ChecksumMode, Options};
 use crate::reassembly::fragments::Fragments;
 use crate::record::{Observer, Phase, SortKey};
@@ -70,8 +69,8 @@ pub struct Ingress {
     series: Option<Box<PacketSeries>>,
     /// Jumps of stamps, where somebody looks for findings.
     steps: Option<Box<Steps>>,
-    /// Who looks through what packets tell that no flow has, if anybody.
-    watch: Option<Arc<Watch>>,
+    /// Whether somebody looks through what packets tell that no flow has.
+    is_watched: bool,
 }
 
 impl Ingress {
@@ -98,8 +97,8 @@ impl Ingress {
             }),
             tunnels: Tunnels::new(limits, options.tunnel_ports, Naming::new(options.anonymizer)),
             statistics: PacketStatistics::default(),
-            steps: options.watch.as_ref().and_then(Steps::new).map(Box::new),
-            watch: options.watch,
+            steps: options.watch.as_deref().and_then(Steps::new).map(Box::new),
+            is_watched: options.watch.is_some(),
         }
     }
 
@@ -221,8 +220,8 @@ impl Ingress {
         let has_row = units.len() > first;
         let fate = if fate == Fate::Unknown && has_row { Fate::Passed } else { fate };
         let now = self.now();
-        if let Some(watch) = &self.watch {
-            arp::tell(watch, packet, &decoded, (now, self.ordinal), observer);
+        if self.is_watched {
+            arp::tell(packet, &decoded, (now, self.ordinal), observer);
         }
         let is_decoded = self.statistics.packet(packet, time, layers, fate, now);
         if packet.is_cut() {

@@ -1,4 +1,6 @@
-//! What the stamps of an interface show of its clock: records that findings read, and that no log has.
+//! What packets show of clocks: records that findings read, and that no log has.
+
+use netsniff_packet::Timestamp;
 
 use crate::record::Interval;
 
@@ -31,5 +33,16 @@ crate::record! {
         deepest: Interval => "deepest", interval, Seconds, Plain, Netsniff;
         /// Number of the first of them.
         first: u64 => "first", count, None, Plain, Netsniff;
+    }
+}
+
+crate::record! {
+    /// A web server says when it made its response, which no cache seems to have kept.
+    pub(crate) struct HttpDate => "http_date" {
+        /// Time of the end of its header.
+        ts: Timestamp => "ts", time, Seconds, Plain, Netsniff;
+        connection Netsniff;
+        /// The time that the server says.
+        date: Timestamp => "date", time, Seconds, Plain, Netsniff;
     }
 }

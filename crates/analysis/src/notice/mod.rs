@@ -7,7 +7,7 @@
 //! | module | concern |
 //! |---|---|
 //! | `binding` | what ARP tells, which no log has |
-//! | `clocks` | what stamps show of the clock of a capture, which no log has |
+//! | `clocks` | what packets show of clocks, which no log has |
 //! | [`finding`] | what a finding is, and what it says |
 //! | [`findings`] | one file for each, and the list |
 //! | [`intel`] | indicators, and where they are looked for |
@@ -37,5 +37,5 @@ pub use sighting::Sighting;
 pub use watch::Watch;
 
 /// Records that findings read, and that no log has.
-pub static UNWRITTEN: [&LogType; 3] =
-    [binding::Binding::LOG, clocks::Step::LOG, clocks::Disorder::LOG];
+pub static UNWRITTEN: [&LogType; 4] =
+    [binding::Binding::LOG, clocks::Step::LOG, clocks::Disorder::LOG, clocks::HttpDate::LOG];

@@ -26,6 +26,9 @@ pub trait Observer {
         self.record(key, &WholeRow::new(connection, row));
     }
 
+    /// A record that no log has, for whoever looks through records. Nobody else keeps it.
+    fn unwritten<R: Record>(&mut self, _key: &SortKey, _record: &R) {}
+
     /// A packet belongs to a flow. Where nobody asks, nothing is computed.
     #[inline(always)]
     fn member(&mut self, _membership: &Membership<'_>) {}

@@ -355,6 +355,12 @@ impl<E: Encode> Observer for RowBuffer<E> {
         }
     }
 
+    fn unwritten<R: Record>(&mut self, key: &SortKey, record: &R) {
+        if let Some(watch) = self.watch.clone().filter(|_| self.encoder.is_some()) {
+            self.sight(&watch, key, record);
+        }
+    }
+
     fn look(&mut self, key: &SortKey) {
         if self.encoder.is_some() {
             self.enter(key, Kind::Look, self.bytes.len());

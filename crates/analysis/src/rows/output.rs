@@ -49,6 +49,10 @@ impl<E: Encode, T: TakeComplete<E>> Observer for Collector<E, T> {
         self.waiting.begun_row(key, connection, row, fact);
     }
 
+    fn unwritten<R: Record>(&mut self, key: &SortKey, record: &R) {
+        self.waiting.unwritten(key, record);
+    }
+
     fn look(&mut self, key: &SortKey) {
         self.waiting.look(key);
     }

@@ -165,7 +165,7 @@ impl FlowTracker {
             weirds: Weirds::default(),
             challenger: None,
             unanswered: Vec::new(),
-            findings: Findings::new(options.extract),
+            findings: Findings::new(options.extract, options.watch.is_some()),
             network_losses: Vec::new(),
             statistics: FlowStatistics::default(),
             reports: Vec::new(),

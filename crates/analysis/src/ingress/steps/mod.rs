@@ -6,7 +6,6 @@
 mod witnesses;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use netsniff_packet::decode::Decoded;
 use netsniff_packet::{Packet, Timestamp};
@@ -14,7 +13,7 @@ use netsniff_packet::{Packet, Timestamp};
 use crate::key::uid::Uid;
 use crate::notice::Watch;
 use crate::notice::clocks::{Disorder, Step};
-use crate::record::{Connection, Interval, Observer, Phase, Record, SortKey};
+use crate::record::{Interval, Observer, Phase, SortKey};
 use witnesses::{Verdict, Witnesses};
 
 /// Interfaces that are looked at. A file may describe more.
@@ -31,7 +30,6 @@ const NUMBER: u32 = u32::MAX;
 /// The stamps of all interfaces.
 #[derive(Debug)]
 pub(super) struct Steps {
-    watch: Arc<Watch>,
     /// Nanoseconds from which on a jump is looked at.
     bound: i64,
     interfaces: BTreeMap<u32, Interface>,
@@ -79,10 +77,9 @@ struct Judged {
 
 impl Steps {
     /// Nothing seen yet; `None` where nobody looks for findings.
-    pub(super) fn new(watch: &Arc<Watch>) -> Option<Self> {
+    pub(super) fn new(watch: &Watch) -> Option<Self> {
         let seconds = i64::try_from(watch.step_seconds()?).unwrap_or(i64::MAX);
         Some(Self {
-            watch: Arc::clone(watch),
             bound: seconds.saturating_mul(1_000_000_000),
             interfaces: BTreeMap::new(),
             witnesses: Witnesses::new(),
@@ -121,7 +118,7 @@ impl Steps {
         self.witnesses.hear(number, (stamp, epoch), size, decoded);
         if let Some(judged) = judged {
             let key = key(now, Phase::Packet, ordinal, NUMBER);
-            tell(&self.watch, &key, &judged.told(number, None), observer);
+            observer.unwritten(&key, &judged.told(number, None));
         }
     }
 
@@ -134,11 +131,11 @@ impl Steps {
         for (place, (&number, interface)) in (0_u32..).zip(&mut self.interfaces) {
             let key_of = |which| key(now, Phase::End, ordinal, place * 3 + which);
             if let Some(judged) = interface.judge(|epoch| self.witnesses.verdict(number, epoch)) {
-                tell(&self.watch, &key_of(0), &judged.told(number, None), observer);
+                observer.unwritten(&key_of(0), &judged.told(number, None));
             }
             if let Some(largest) = interface.largest.filter(|_| interface.steps > 1) {
                 let sum = largest.told(number, Some(interface.steps));
-                tell(&self.watch, &key_of(1), &sum, observer);
+                observer.unwritten(&key_of(1), &sum);
             }
             if interface.late > 0 {
                 let disorder = Disorder {
@@ -148,7 +145,7 @@ impl Steps {
                     deepest: Interval::from_nanos(interface.deepest),
                     first: interface.first_late,
                 };
-                tell(&self.watch, &key_of(2), &disorder, observer);
+                observer.unwritten(&key_of(2), &disorder);
             }
         }
     }
@@ -156,12 +153,6 @@ impl Steps {
 
 const fn key(time: Timestamp, phase: Phase, ordinal: u64, number: u32) -> SortKey {
     SortKey { time, phase, ordinal, uid: Uid::NONE, number }
-}
-
-fn tell<R: Record, O: Observer>(watch: &Watch, key: &SortKey, record: &R, observer: &mut O) {
-    if let Some(sighting) = watch.sight(record) {
-        observer.fact(key, &Connection::NONE, Box::new(sighting));
-    }
 }
 
 impl Judged {

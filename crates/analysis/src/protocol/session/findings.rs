@@ -34,6 +34,8 @@ pub struct Findings {
     is_beyond: bool,
     /// Bytes that may still be decoded before somebody else gets a turn; `None` where nobody waits.
     pub(crate) decodable: Option<u64>,
+    /// Whether somebody looks through records that no log has.
+    is_watched: bool,
     /// Who wants the content of files, if anybody.
     pub(crate) extract: Option<Arc<dyn Extract>>,
 }
@@ -61,10 +63,10 @@ impl Carried {
 pub const MAX_ODDITIES: u8 = 64;
 
 impl Findings {
-    /// Nothing yet, of sessions whose files somebody may want.
+    /// Nothing yet, of sessions whose files somebody may want, and whose unwritten records.
     #[must_use]
-    pub fn new(extract: Option<Arc<dyn Extract>>) -> Self {
-        Self { extract, ..Self::default() }
+    pub fn new(extract: Option<Arc<dyn Extract>>, is_watched: bool) -> Self {
+        Self { extract, is_watched, ..Self::default() }
     }
 
     /// Whether there is nothing.
@@ -98,6 +100,13 @@ impl Findings {
     /// Adds a fact, of which a join makes rows.
     pub fn fact(&mut self, fact: impl Fact) {
         self.records.push(Finding::Fact(Box::new(fact)));
+    }
+
+    /// Adds a record of the connection that no log has, where somebody looks through such.
+    pub fn unwritten(&mut self, row: impl Row + 'static) {
+        if self.is_watched {
+            self.records.push(Finding::Unwritten(Box::new(row)));
+        }
     }
 
     /// Adds a row whose last columns a join makes of a fact.
@@ -156,6 +165,8 @@ pub enum Finding {
     Fact(Box<dyn Fact>),
     /// A row whose last columns a join makes of the fact.
     RowWith(Box<dyn Row>, Box<dyn Fact>),
+    /// A record that no log has, for whoever looks through records.
+    Unwritten(Box<dyn Row>),
 }
 
 impl Finding {
@@ -167,6 +178,7 @@ impl Finding {
                 observer.record(key, &WholeRow::new(connection, &*row));
             }
             Self::Fact(fact) => observer.fact(key, connection, fact),
+            Self::Unwritten(row) => observer.unwritten(key, &WholeRow::new(connection, &*row)),
             Self::RowWith(mut row, fact) => {
                 row.complete(connection);
                 observer.begun_row(key, connection, &*row, fact);

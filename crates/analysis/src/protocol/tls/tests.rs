@@ -80,7 +80,7 @@ pub(in crate::protocol) fn rows(
         local: [false; 2],
     };
     let row = |finding: &Finding| match finding {
-        Finding::Row(row) | Finding::RowWith(row, _) => {
+        Finding::Row(row) | Finding::RowWith(row, _) | Finding::Unwritten(row) => {
             (row.log().path, cells(&WholeRow::new(&connection, &**row)))
         }
         Finding::Fact(fact) => {

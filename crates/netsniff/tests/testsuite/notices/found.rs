@@ -210,6 +210,68 @@ fn a_clock_that_servers_contradict_is_found_and_a_small_difference_is_not() {
     assert_eq!(names(&clocks([0, 4000])), [("Netsniff::NTP_Server_Off", "low")]);
 }
 
+/// A response of a web server that says so of its time, at this second of the first day of 2026.
+fn response(traffic: &mut Traffic, server: u8, second: u64, header: &str) {
+    let setup = traffic.setup(host(&format!("203.0.113.{server}"), 80), second * 1000);
+    traffic.dialogue(setup, |dialogue| {
+        dialogue.say(Side::Client, b"GET / HTTP/1.1\r\nHost: example.com\r\n\r\n");
+        let answer = format!("HTTP/1.1 200 OK\r\n{header}\r\nContent-Length: 0\r\n\r\n");
+        dialogue.say(Side::Server, answer.as_bytes()).close(Side::Client).close(Side::Server);
+    });
+}
+
+#[test]
+fn a_clock_that_web_servers_contradict_is_found_and_what_was_kept_is_not() {
+    const LATER: [&str; 3] = [
+        "Date: Thu, 01 Jan 2026 01:00:10 GMT",
+        "Date: Thu, 01 Jan 2026 01:00:21 GMT",
+        "Date: Thu, 01 Jan 2026 01:00:30 GMT",
+    ];
+    const EARLIER: [&str; 3] = [
+        "Date: Wed, 31 Dec 2025 23:00:10 GMT",
+        "Date: Wed, 31 Dec 2025 23:00:21 GMT",
+        "Date: Wed, 31 Dec 2025 23:00:30 GMT",
+    ];
+    let served = |headers: &[&str]| {
+        let mut traffic = Traffic::default();
+        for (number, header) in (1..).zip(headers) {
+            response(&mut traffic, number, u64::from(number) * 10, header);
+        }
+        let rows = found(traffic).into_iter();
+        rows.filter(|row| text(row, "note") != "Netsniff::One_Way_Capture").collect::<Vec<_>>()
+    };
+    const WRONG: (&str, &str) = ("Netsniff::Wrong_Capture_Clock", "medium");
+    const OFF: (&str, &str) = ("Netsniff::HTTP_Server_Off", "low");
+    let rows = served(&LATER);
+    assert_eq!(names(&rows), [OFF, WRONG]);
+    let said = text(&rows[1], "msg");
+    assert!(said.contains("are 3600 s behind the time of 2 servers"), "{said}");
+    assert_eq!(rows[1]["uids"].as_array().unwrap().len(), 2);
+    let rows = served(&EARLIER);
+    assert_eq!(names(&rows), [WRONG], "a third one tells that it was not kept");
+    assert!(text(&rows[0], "msg").contains("before the time of 3 servers"));
+    assert_eq!(names(&served(&EARLIER[..2])), [], "both may have been made before");
+    let kept = EARLIER.map(|header| format!("Age: 7\r\n{header}"));
+    assert_eq!(names(&served(&kept.each_ref().map(String::as_str))), [], "a cache had them");
+    let scattered = [
+        "Date: Tue, 30 Dec 2025 23:00:10 GMT",
+        EARLIER[1],
+        EARLIER[2],
+        "Date: Thu, 01 Jan 2026 00:00:40 GMT",
+    ];
+    assert_eq!(names(&served(&scattered)), [], "they were made at any time");
+    let right = "Date: Thu, 01 Jan 2026 00:00:30 GMT";
+    assert_eq!(names(&served(&[right, right, right])), []);
+    // Two that are right outweigh two that are wrong.
+    let both = [
+        "Date: Thu, 01 Jan 2026 00:00:10 GMT",
+        "Date: Thu, 01 Jan 2026 00:00:20 GMT",
+        LATER[2],
+        "Date: Thu, 01 Jan 2026 01:00:40 GMT",
+    ];
+    assert_eq!(names(&served(&both)), [OFF, OFF]);
+}
+
 #[test]
 fn regular_questions_about_the_time_are_no_more_than_low() {
     let mut traffic = Traffic::default();

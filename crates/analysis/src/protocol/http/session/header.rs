@@ -1,6 +1,8 @@
 //! Header fields of messages, on their way to whoever wants them.
 
+use super::dated::Dated;
 use super::{HttpSession, StreamStage};
+use crate::notice::clocks::HttpDate;
 use crate::protocol::http::ambiguity;
 use crate::protocol::http::framing::FramingContext;
 use crate::protocol::http::line::{self, Folded, Next};
@@ -76,6 +78,9 @@ impl HttpSession {
         if side.header_bytes > self.header_room {
             return;
         }
+        if let (Role::Responder, Some(dated)) = (from, &mut self.dated) {
+            dated.field(field);
+        }
         let exchange = self.exchanges.at(from, input.time);
         match from {
             Role::Originator => {
@@ -105,6 +110,11 @@ impl HttpSession {
         }
         let is_partial = from == Role::Responder && self.code == 206;
         let is_complete = message.end_header(is_partial, &mut found.weirds);
+        if from == Role::Responder
+            && let Some(date) = self.dated.take().and_then(Dated::time)
+        {
+            found.unwritten(HttpDate { ts: input.time, date });
+        }
         let opens_tunnel = from == Role::Responder && self.is_about_tunnel();
         if is_complete || opens_tunnel {
             self.end_message(from, input.time, found);

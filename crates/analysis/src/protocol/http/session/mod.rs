@@ -1,6 +1,7 @@
 //! Both streams of a connection: requests and responses as they come.
 
 mod asked;
+mod dated;
 mod header;
 mod resume;
 
@@ -26,6 +27,7 @@ use crate::protocol::{
 };
 use crate::weird::Detail;
 use asked::Asked;
+use dated::Dated;
 
 /// Bytes of a connection after which what contradicts HTTP no longer takes back that it was HTTP
 /// (`Analyzer::ignore_violations_after`).
@@ -53,6 +55,8 @@ pub(super) struct HttpSession {
     /// Status of the response in progress.
     code: u16,
     upgrade: Upgrade,
+    /// When the first response was made, up to the end of its header; `None` behind that.
+    dated: Option<Dated>,
     handshake: Option<Box<Handshake>>,
     is_confirmed: bool,
     /// Whether it was told that there are blank lines between requests.
@@ -135,6 +139,7 @@ impl HttpSession {
             is_refused: false,
             code: 0,
             upgrade: Upgrade::default(),
+            dated: Some(Dated::default()),
             handshake: None,
             is_confirmed: false,
             is_blank_told: false,
