@@ -55,7 +55,7 @@ impl core::error::Error for UsageError {}
 /// must not steer the terminal.
 pub fn say(line: &str) {
     let line = printable(line);
-    let _ = writeln!(stderr(), "netsniff: {line}");
+    let _ = progress::aside(|| writeln!(stderr(), "netsniff: {line}"));
 }
 
 /// Prints lines, whose names from outside must not steer the terminal; where whoever reads has enough, that is no failure.

@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::read::MultiGzDecoder;
 
@@ -16,6 +18,22 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Lines of a file, which gzip may have packed.
 pub(super) struct Lines {
     input: Box<dyn BufRead>,
+    /// Bytes of the file so far.
+    bytes: Arc<AtomicU64>,
+}
+
+/// Counts what is read of a file.
+struct Counted {
+    file: File,
+    bytes: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.bytes.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
 }
 
 /// What was read.
@@ -33,19 +51,26 @@ pub(super) enum Line {
 
 impl Lines {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let mut file = BufReader::with_capacity(READ_SIZE, File::open(path)?);
+        let bytes = Arc::new(AtomicU64::new(0));
+        let file = Counted { file: File::open(path)?, bytes: Arc::clone(&bytes) };
+        let mut file = BufReader::with_capacity(READ_SIZE, file);
         let is_packed = file.fill_buf()?.starts_with(&GZIP);
         let input: Box<dyn BufRead> = if is_packed {
             Box::new(BufReader::with_capacity(READ_SIZE, MultiGzDecoder::new(file)))
         } else {
             Box::new(file)
         };
-        Ok(Self { input })
+        Ok(Self { input, bytes })
     }
 
     #[cfg(test)]
     pub(super) fn of(bytes: &'static [u8]) -> Self {
-        Self { input: Box::new(bytes) }
+        Self { input: Box::new(bytes), bytes: Arc::default() }
+    }
+
+    /// Bytes of the file that were read, as packed as they are.
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
     }
 
     /// Reads the next line, without its end, in place of what `line` has.
@@ -90,7 +115,7 @@ mod tests {
     #[test]
     fn a_line_without_end_takes_no_more_memory_than_one_may() {
         let input = io::repeat(b'x').take(LONGEST as u64 * 3).chain(&b"\nnext\n"[..]);
-        let mut lines = Lines { input: Box::new(BufReader::new(input)) };
+        let mut lines = Lines { input: Box::new(BufReader::new(input)), bytes: Arc::default() };
         let mut line = Vec::new();
         assert_eq!(lines.next(&mut line).unwrap(), Line::TooLong);
         assert!(line.capacity() <= 2 * LONGEST, "{}", line.capacity());

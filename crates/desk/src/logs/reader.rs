@@ -117,6 +117,12 @@ impl Reader {
         self.rows
     }
 
+    /// Bytes of the file that were read, as packed as they are.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.lines.bytes_read()
+    }
+
     /// What was wrong so far.
     #[must_use]
     pub fn faults(&self) -> Faults {

@@ -1,6 +1,13 @@
 //! All rows of a directory, once each.
 
-use crate::logs::{Faults, Folder, Reader, Row};
+use std::fs;
+
+use netsniff_console::progress::ProgressLine;
+
+use crate::logs::{Faults, Folder, LogFile, Reader, Row};
+
+/// Rows between two looks at the clock.
+const ROWS_BETWEEN_LOOKS: u64 = 256;
 
 /// How files could be read.
 #[derive(Clone, Debug, Default)]
@@ -30,19 +37,11 @@ impl Reading {
         mut take: impl FnMut(&str, &Row<'_>),
     ) -> Self {
         let mut reading = Self::default();
-        for (log, files) in folder.logs().filter(|(log, _)| wants(log)) {
+        let logs: Vec<_> = folder.logs().filter(|(log, _)| wants(log)).collect();
+        let mut progress = Progress::new(logs.iter().flat_map(|(_, files)| *files));
+        for (log, files) in logs {
             for file in files {
-                let (rows, faults) = match Reader::open(&file.path) {
-                    Ok(mut reader) => {
-                        while let Some(row) = reader.next_row() {
-                            take(log, &row);
-                        }
-                        (reader.rows(), reader.faults())
-                    }
-                    Err(error) => {
-                        (0, Faults { stopped: Some(error.to_string()), ..Faults::default() })
-                    }
-                };
+                let (rows, faults) = progress.read(file, |row| take(log, row));
                 reading.files.push(FileRead { log, name: file.name.clone(), rows, faults });
             }
         }
@@ -61,5 +60,41 @@ impl Reading {
     #[must_use]
     pub(super) fn rows(&self, log: &str) -> u64 {
         self.files.iter().filter(|file| file.log == log).map(|file| file.rows).sum()
+    }
+}
+
+/// How far the reading is.
+struct Progress {
+    line: ProgressLine,
+    /// Bytes of the files that were read.
+    bytes: u64,
+    /// Their rows.
+    rows: u64,
+}
+
+impl Progress {
+    fn new<'f>(files: impl Iterator<Item = &'f LogFile>) -> Self {
+        let sizes = files.map(|file| Some(fs::metadata(&file.path).ok()?.len()));
+        Self { line: ProgressLine::of(sizes.sum(), false, "rows"), bytes: 0, rows: 0 }
+    }
+
+    /// Reads a file, and returns how many rows it has.
+    fn read(&mut self, file: &LogFile, mut take: impl FnMut(&Row<'_>)) -> (u64, Faults) {
+        let mut reader = match Reader::open(&file.path) {
+            Ok(reader) => reader,
+            Err(error) => {
+                return (0, Faults { stopped: Some(error.to_string()), ..Faults::default() });
+            }
+        };
+        while let Some(row) = reader.next_row() {
+            take(&row);
+            if reader.rows().is_multiple_of(ROWS_BETWEEN_LOOKS) {
+                let done = || (self.bytes + reader.bytes_read(), self.rows + reader.rows());
+                self.line.update(done);
+            }
+        }
+        self.bytes += reader.bytes_read();
+        self.rows += reader.rows();
+        (reader.rows(), reader.faults())
     }
 }

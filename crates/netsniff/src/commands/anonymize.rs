@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use netsniff_console::number::exact;
 use netsniff_console::paths::{is_same_file, is_stdin};
-use netsniff_console::progress::ProgressLine;
+use netsniff_console::progress::{ProgressLine, is_output_seen};
 use netsniff_console::unlinked::create_named_private;
 use netsniff_console::{DAMAGED, DONE, FAILED, UsageError, print, say};
 use netsniff_packet::anonymize::frame::{Cut, PacketAnonymizer, PayloadMode};
@@ -20,6 +20,7 @@ use netsniff_pcapfile::{
 
 use super::inputs::span::SpanArgs;
 use super::inputs::{Input, Inputs};
+use super::interrupted;
 use super::pseudonyms::PseudonymArgs;
 
 /// Write a capture with pseudonyms for addresses, and without payload
@@ -110,7 +111,8 @@ pub fn run(args: &AnonymizeArgs) -> anyhow::Result<u8> {
         let created = create_named_private(&args.output);
         Box::new(created.with_context(|| format!("cannot create {}", args.output.display()))?)
     };
-    let mut progress = ProgressLine::new(inputs.size(), args.quiet);
+    let is_quiet = args.quiet || to_stdout && is_output_seen();
+    let mut progress = interrupted::progress_line(inputs.size(), is_quiet)?;
     let mut work = Work::new(anonymizer, BufWriter::with_capacity(WRITE_SIZE, output));
     let done = work.all(&mut inputs, &mut progress).and_then(|()| work.finish(&inputs));
     drop(progress);

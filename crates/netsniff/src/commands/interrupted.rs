@@ -1,14 +1,23 @@
-//! What is not whole goes where a signal ends the process.
+//! Where a signal ends the process, files that are not whole go, and so does progress from the terminal.
 
 use std::io::Read as _;
 use std::os::unix::net::UnixStream;
-use std::sync::Once;
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 
 use anyhow::Context as _;
+use netsniff_console::progress::{self, ProgressLine};
 use netsniff_console::unfinished;
+use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::low_level::{emulate_default_handler, pipe};
+use signal_hook::low_level::{emulate_default_handler, pipe, unregister};
+
+/// The signals that are listened for.
+static HEARD: Mutex<Vec<(i32, SigId)>> = Mutex::new(Vec::new());
+
+fn heard() -> MutexGuard<'static, Vec<(i32, SigId)>> {
+    HEARD.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Lets signals that end the process remove its unfinished files first.
 ///
@@ -26,6 +35,27 @@ pub(super) fn remove_unfinished() -> anyhow::Result<()> {
     result
 }
 
+/// Leaves a signal to others, who have begun to listen for it.
+pub(super) fn leave(signal: i32) {
+    for (_, id) in heard().extract_if(.., |(heard, _)| *heard == signal) {
+        unregister(id);
+    }
+}
+
+/// A line that tells how far work on `total` bytes is, and that no signal leaves on the terminal.
+///
+/// # Errors
+///
+/// Where signals cannot be listened for.
+pub(super) fn progress_line(total: Option<u64>, is_quiet: bool) -> anyhow::Result<ProgressLine> {
+    let line = ProgressLine::new(total, is_quiet);
+    // Who sees none has no threads for it.
+    if line.is_wanted() {
+        remove_unfinished()?;
+    }
+    Ok(line)
+}
+
 /// The signals that a process ignores, by bits from 1 on, as proc(5) tells them of it.
 fn ignored(status: &str) -> u64 {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -35,9 +65,10 @@ fn ignored(status: &str) -> u64 {
 fn listen(signal: i32) -> anyhow::Result<()> {
     let failed = "cannot listen for signals";
     let (mut told, tells) = UnixStream::pair().context(failed)?;
-    pipe::register(signal, tells).context(failed)?;
+    heard().push((signal, pipe::register(signal, tells).context(failed)?));
     let wait = move || {
         if told.read_exact(&mut [0]).is_ok() {
+            progress::remove();
             unfinished::remove_all(|| {
                 // It ends the process; where it cannot, the exit code says as much.
                 let _ = emulate_default_handler(signal);

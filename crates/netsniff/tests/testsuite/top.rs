@@ -2,14 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
-use std::thread;
-use std::time::{Duration, Instant};
-
-use netsniff_testing::{Need, skip};
 
 use crate::recorded::recorded;
+use crate::terminal::Tmux;
 use crate::zeek::corpus::{Scratch, analyze};
 use crate::zeek::log;
 
@@ -130,58 +127,6 @@ fn packed_logs_give_the_same_screen() {
     assert!(errors.contains("series.log.zst") && errors.contains("a form that is not"), "{errors}");
 }
 
-/// A terminal of 80 columns and 24 rows in which a command runs; it goes with this value.
-struct Tmux(PathBuf);
-
-impl Tmux {
-    /// `None`, said loudly, where tmux is missing.
-    fn start(command: &str) -> Option<Self> {
-        if Command::new("tmux").arg("-V").output().is_err() {
-            skip(Need::Program("tmux"), "keys and screens in a terminal");
-            return None;
-        }
-        // Names of sockets are short.
-        let tmux = Self(std::env::temp_dir().join(format!("nstop-{}", std::process::id())));
-        tmux.call(&["new-session", "-d", "-x", "80", "-y", "24", command]);
-        Some(tmux)
-    }
-
-    fn call(&self, arguments: &[&str]) -> String {
-        let mut command = Command::new("tmux");
-        command.arg("-S").arg(&self.0).args(["-f", "/dev/null"]);
-        let out = command.args(arguments).env("LC_ALL", "C.UTF-8").output().unwrap();
-        String::from_utf8_lossy(&out.stdout).into_owned()
-    }
-
-    fn keys(&self, keys: &[&str]) {
-        for key in keys {
-            self.call(&["send-keys", key]);
-            // What follows an escape at once belongs to it.
-            thread::sleep(Duration::from_millis(if *key == "Escape" { 200 } else { 20 }));
-        }
-    }
-
-    /// Waits for a screen that has all of this.
-    fn await_screen(&self, wanted: &[&str]) -> String {
-        let begin = Instant::now();
-        loop {
-            let screen = self.call(&["capture-pane", "-p"]);
-            if wanted.iter().all(|text| screen.contains(text)) {
-                return screen;
-            }
-            assert!(begin.elapsed() < Duration::from_secs(20), "{wanted:?} is not in\n{screen}");
-            thread::sleep(Duration::from_millis(50));
-        }
-    }
-}
-
-impl Drop for Tmux {
-    fn drop(&mut self) {
-        self.call(&["kill-server"]);
-        let _ = fs::remove_file(&self.0);
-    }
-}
-
 #[test]
 fn keys_in_screens_out() {
     let scratch = Scratch::new("top-extract");
@@ -192,7 +137,7 @@ fn keys_in_screens_out() {
         env!("CARGO_BIN_EXE_netsniff"),
         recorded("office.pcapng").display()
     );
-    let Some(tmux) = Tmux::start(&command) else { return };
+    let Some(tmux) = Tmux::start("top", &command) else { return };
     let first = tmux.await_screen(&["read to its end", "23 hosts", "▼SENT", "2001:db8:2::80"]);
     assert_eq!(first.lines().count(), 24);
     tmux.keys(&["Down", "Enter"]);

@@ -29,13 +29,14 @@ use netsniff_packet::Packet;
 pub use args::AnalyzeArgs;
 use netsniff_console::paths::is_stdin;
 use netsniff_console::pidfile::PidFile;
-use netsniff_console::progress::ProgressLine;
+use netsniff_console::progress::{ProgressLine, is_output_seen};
 use netsniff_console::{BELOW_QUALITY, DAMAGED, DONE, FAILED, say};
 use netsniff_output::{ExtractedFiles, LogFiles, Nowhere, RowSink, Stream, UnparsedFile};
 use netsniff_pipeline::{AnalysisOutcome, Attend, Settings};
 
 use super::extract::index::write;
 use super::inputs::{Inputs, Refused};
+use super::interrupted;
 use crate::summary::{Style, Summary};
 use args::{Request, Target};
 use files::Files;
@@ -172,15 +173,15 @@ fn analyse(
     target: &Target<'_>,
     args: &AnalyzeArgs,
 ) -> anyhow::Result<(AnalysisOutcome, u64)> {
-    // On a terminal, the rows themselves show how far it is.
-    let quiet = args.quiet() || matches!(target, Target::Stream(_)) && stdout().is_terminal();
-    let mut work = PendingAnalysis {
-        progress: ProgressLine::new(inputs.size(), quiet),
-        inputs,
-        selection,
-        settings,
-        unparsed: None,
+    // Where they are seen, the rows themselves show how far it is.
+    let is_quiet = args.quiet() || matches!(target, Target::Stream(_)) && is_output_seen();
+    let progress = if args.follows() {
+        // It ends by itself upon signals.
+        ProgressLine::new(inputs.size(), is_quiet)
+    } else {
+        interrupted::progress_line(inputs.size(), is_quiet)?
     };
+    let mut work = PendingAnalysis { progress, inputs, selection, settings, unparsed: None };
     match target {
         Target::Nowhere => Ok((work.run(&mut Nowhere::default())?, 0)),
         Target::Stream(format) => {

@@ -15,7 +15,7 @@ use anyhow::Context as _;
 use netsniff_analysis::{Options, Uid};
 use netsniff_console::number::exact;
 use netsniff_console::paths::is_stdin;
-use netsniff_console::progress::ProgressLine;
+use netsniff_console::progress::{ProgressLine, is_output_seen};
 use netsniff_console::{DAMAGED, DONE, FAILED, print, say, unlinked};
 use netsniff_packet::{Batch, Progress, Source as _};
 use netsniff_pipeline::carving::choice::FlowChoice;
@@ -153,7 +153,8 @@ fn carve(
     mut carver: Carver,
     inputs: &mut Inputs,
 ) -> anyhow::Result<(CarvingStatistics, Vec<Uid>)> {
-    let mut progress = ProgressLine::new(inputs.size(), args.quiet());
+    let is_quiet = args.quiet() || is_stdin(args.output()) && is_output_seen();
+    let mut progress = ProgressLine::new(inputs.size(), is_quiet);
     let mut written = Written::new(args.output(), args.format());
     let mut batch = Batch::default();
     let failed = || format!("cannot write {}", args.output().display());

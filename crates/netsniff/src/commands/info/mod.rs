@@ -3,10 +3,11 @@
 mod report;
 mod text;
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal as _, Write};
 use std::path::PathBuf;
 
 use netsniff_console::printable::{json_line, printable};
+use netsniff_console::progress::is_output_seen;
 
 use super::inputs::span::{Span, SpanArgs};
 
@@ -57,8 +58,10 @@ fn print(
     errors: &mut impl Write,
 ) -> io::Result<u8> {
     let mut code = 0;
+    // What is printed of one file must not meet the progress of the next: only a terminal itself keeps them apart.
+    let is_quiet = args.files.len() > 1 && is_output_seen() && !io::stdout().is_terminal();
     for path in &args.files {
-        let report = match Report::of_span(path, span) {
+        let report = match Report::of_span(path, span, is_quiet) {
             Ok(report) => report,
             Err(error) => {
                 writeln!(errors, "{}", printable(&format!("{}: {error:#}", path.display())))?;

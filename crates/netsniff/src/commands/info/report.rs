@@ -4,13 +4,15 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use crate::commands::inputs::span::Span;
 use anyhow::Context;
 use netsniff_analysis::ingress::stamps::EqualStamps;
+use netsniff_console::progress::ProgressLine;
 use netsniff_packet::{Batch, Progress, Source};
 use netsniff_pcapfile::{Burst, Facts, Format, Interface, Reader};
 use serde::Serialize;
 
+use crate::commands::inputs::span::Span;
+use crate::commands::interrupted;
 use crate::summary::equal_stamps;
 
 /// The facts of one file. Times are seconds since 1970 as text, so that nanoseconds survive.
@@ -179,15 +181,15 @@ impl Report {
     ///
     /// Where the file cannot be opened or read, or is no capture.
     pub fn of_file(path: &Path) -> anyhow::Result<Self> {
-        Self::of_span(path, None)
+        Self::of_span(path, None, true)
     }
 
-    /// As [`Self::of_file`], of the packets within a span.
+    /// As [`Self::of_file`], of the packets within a span. How far it is comes to the terminal, unless it `is_quiet`.
     ///
     /// # Errors
     ///
     /// As [`Self::of_file`].
-    pub(super) fn of_span(path: &Path, span: Option<Span>) -> anyhow::Result<Self> {
+    pub(super) fn of_span(path: &Path, span: Option<Span>, is_quiet: bool) -> anyhow::Result<Self> {
         let name = path.display().to_string();
         let (input, size): (Box<dyn Read>, _) = if path == Path::new("-") {
             (Box::new(io::stdin().lock()), None)
@@ -197,18 +199,24 @@ impl Report {
             anyhow::ensure!(!metadata.is_dir(), "a directory, not a capture file");
             (Box::new(file), metadata.is_file().then_some(metadata.len()))
         };
-        let mut report = Self::of_input(name, input, span)?;
+        let mut progress = interrupted::progress_line(size, is_quiet)?;
+        let mut report = Self::of_input(name, input, span, &mut progress)?;
         report.file_bytes = size.unwrap_or(report.file_bytes);
         Ok(report)
     }
 
-    fn of_input(file: String, input: impl Read, span: Option<Span>) -> anyhow::Result<Self> {
+    fn of_input(
+        file: String,
+        input: impl Read,
+        span: Option<Span>,
+        progress: &mut ProgressLine,
+    ) -> anyhow::Result<Self> {
         let mut reader = Reader::new(input)?;
         let mut batch = Batch::default();
         let (mut facts, mut stamps) = (Facts::default(), EqualStamps::default());
-        let (mut progress, mut outside) = (Progress::More, span.map(|_| 0));
-        while progress == Progress::More {
-            progress = reader.read_batch(&mut batch)?;
+        let (mut state, mut outside) = (Progress::More, span.map(|_| 0));
+        while state == Progress::More {
+            state = reader.read_batch(&mut batch)?;
             for packet in batch.iter() {
                 if span.is_some_and(|span| !span.has(packet.timestamp)) {
                     outside = outside.map(|outside| outside + 1);
@@ -217,6 +225,7 @@ impl Report {
                 facts.add(&packet);
                 stamps.note(packet.timestamp);
             }
+            progress.update(|| (reader.bytes_read(), reader.packets()));
         }
         let report = Self::new(file, &reader, &facts, &stamps);
         Ok(Self { packets_outside: outside, ..report })

@@ -23,6 +23,7 @@ use netsniff_pipeline::sending::wire::Wire;
 use self::frames::{Clocks, Replay};
 use self::judge::{Cut, Judge, Reason, ReplayWire};
 use self::store::Store;
+use super::interrupted;
 
 /// Runs the command and returns its exit code.
 ///
@@ -32,7 +33,7 @@ use self::store::Store;
 pub fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
     // The interfaces first: reading a large capture for nothing is annoying.
     let mut wires = args.wire.options().open(&args.interface, args.server_interface.as_deref())?;
-    let store = Store::open(&args.files, args.span.span()?, args.memory)?;
+    let store = Store::open(&args.files, args.span.span()?, args.memory, args.quiet)?;
     let lane = |wire: &Wire| ReplayWire {
         interface: wire.interface.clone(),
         longest: wire.transmitter.longest(),
@@ -54,6 +55,7 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot catch signals")?;
+        interrupted::leave(signal);
     }
     let sent = drive(&mut frames, orders, &mut wires, &stop)?;
     if sent.frames == 0 && sent.failure.is_none() && !sent.is_interrupted {

@@ -21,6 +21,7 @@ use netsniff_traffic::steady::Steady;
 use super::judge::{Judge, PacketVerdict};
 use crate::commands::inputs::Inputs;
 use crate::commands::inputs::span::Span;
+use crate::commands::interrupted;
 
 /// Bytes read at once.
 const READ_SIZE: usize = 256 << 10;
@@ -75,7 +76,8 @@ pub(super) enum StoreMessage {
 }
 
 impl Store {
-    /// Opens captures and holds their packets, if they take no more than so many bytes.
+    /// Opens captures and holds their packets, if they take no more than so many bytes. How far that is comes to the
+    /// terminal, unless it `is_quiet`.
     ///
     /// # Errors
     ///
@@ -84,13 +86,14 @@ impl Store {
         paths: &[PathBuf],
         span: Option<Span>,
         memory: usize,
+        is_quiet: bool,
     ) -> anyhow::Result<Self> {
         let mut inputs = open(paths, span)?;
         let (held, has_told) = (None, Arc::default());
         let mut store = Self { paths: paths.to_vec(), span, held, is_damaged: false, has_told };
         let fits = |size| size <= memory as u64;
         if inputs.size().is_none_or(fits) {
-            let is_whole = store.load(&mut inputs, memory);
+            let is_whole = store.load(&mut inputs, memory, is_quiet)?;
             // A pipe comes but once: what was read of it would be missing the next time.
             anyhow::ensure!(
                 is_whole || inputs.size().is_some(),
@@ -101,25 +104,27 @@ impl Store {
     }
 
     /// Reads all into memory; `false` where it is too much.
-    fn load(&mut self, inputs: &mut Inputs, memory: usize) -> bool {
+    fn load(&mut self, inputs: &mut Inputs, memory: usize, is_quiet: bool) -> anyhow::Result<bool> {
         let (mut held, mut bytes) = (Vec::new(), 0);
+        let mut progress = interrupted::progress_line(inputs.size(), is_quiet)?;
         loop {
             let mut batch = Batch::default();
             let Ok(state) = inputs.read_batch(&mut batch);
             bytes += batch.data.capacity() + size_of_val(batch.packets.as_slice());
             if bytes > memory {
-                return false;
+                return Ok(false);
             }
             if !batch.packets.is_empty() {
                 held.push(batch);
             }
+            progress.update(|| (inputs.bytes_read(), inputs.packets()));
             if state == Progress::End {
                 break;
             }
         }
         self.is_damaged = inputs.report_damage();
         self.held = Some(held);
-        true
+        Ok(true)
     }
 
     /// Whether all packets are in memory.

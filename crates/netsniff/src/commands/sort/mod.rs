@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use netsniff_console::number::{duration, exact};
 use netsniff_console::paths::{is_same_file, is_stdin};
-use netsniff_console::progress::ProgressLine;
+use netsniff_console::progress::{ProgressLine, is_output_seen};
 use netsniff_console::{DAMAGED, DONE, FAILED, UsageError, print, quantity, say};
 use netsniff_packet::{Batch, LinkType, Loss, Progress, Source as _, Stage};
 use netsniff_pcapfile::{Facts, Interface, PacketNotes, Section};
@@ -59,6 +59,8 @@ const READ_SIZE: usize = 256 << 10;
 const BUFFERS: usize = 13 << 20;
 /// The part of the rest that the allocator may leave unused: one of so many.
 const UNUSED: usize = 8;
+/// Packets that are written between two looks at the clock.
+const PACKETS_BETWEEN_LOOKS: u64 = 256;
 
 /// Comments on sections that are written; more are read by nobody.
 const MOST_COMMENTS: usize = 16;
@@ -79,7 +81,8 @@ pub fn run(args: &SortArgs) -> anyhow::Result<u8> {
     let memory = args.memory.checked_sub(BUFFERS).map(|rest| rest - rest / UNUSED);
     let memory = memory.filter(|memory| *memory >= LEAST_MEMORY);
     let memory = memory.ok_or_else(|| UsageError("--memory must be at least 16M".to_owned()))?;
-    let mut progress = ProgressLine::new(size(&args.inputs), args.quiet);
+    let is_quiet = args.quiet || is_stdin(&args.output) && is_output_seen();
+    let mut progress = ProgressLine::new(size(&args.inputs), is_quiet);
     let mut work = Work::new(Sorter::new(memory, scratch_name(&args.output)));
     for path in &args.inputs {
         let (inputs, refused) = Inputs::open(std::slice::from_ref(path), READ_SIZE);
@@ -93,7 +96,10 @@ pub fn run(args: &SortArgs) -> anyhow::Result<u8> {
     }
     drop(progress);
     let (damaged, told) = (work.damaged, work.describe());
-    match work.write(args) {
+    let mut progress = ProgressLine::new(Some(work.captured_bytes), is_quiet);
+    let written = work.write(args, &mut progress);
+    drop(progress);
+    match written {
         // Whoever reads has enough.
         Err(error) if is_closed_pipe(&error) && is_stdin(&args.output) => return Ok(DONE),
         done => done?,
@@ -137,6 +143,7 @@ struct Work {
     /// Nanoseconds by which the latest packet was late.
     lateness: i64,
     bytes_read: u64,
+    captured_bytes: u64,
     damaged: bool,
 }
 
@@ -150,6 +157,7 @@ impl Work {
             inversions: 0,
             lateness: 0,
             bytes_read: 0,
+            captured_bytes: 0,
             damaged: false,
         }
     }
@@ -181,6 +189,7 @@ impl Work {
         self.inversions += facts.inversions;
         self.lateness = self.lateness.max(facts.deepest_inversion);
         self.bytes_read += inputs.bytes_read();
+        self.captured_bytes += facts.captured_bytes;
         Ok(())
     }
 
@@ -228,7 +237,7 @@ impl Work {
     }
 
     /// Writes all packets by time.
-    fn write(self, args: &SortArgs) -> anyhow::Result<()> {
+    fn write(self, args: &SortArgs, progress: &mut ProgressLine) -> anyhow::Result<()> {
         let named = CaptureFormat::of_name(&args.output);
         let format = args.format.or(named).unwrap_or_default();
         let application = Some(concat!("netsniff ", env!("CARGO_PKG_VERSION")).to_owned());
@@ -239,7 +248,13 @@ impl Work {
         let with_packets = self.interfaces.iter().filter(|(_, packets)| is_written(*packets));
         let described: Vec<_> = with_packets.map(|(interface, _)| interface.clone()).collect();
         let mut output = Output::begin(&args.output, format, packing, &section, &described)?;
+        let (mut packets, mut bytes) = (0, 0);
         let written = self.sorter.finish(|item| {
+            packets += 1;
+            bytes += item.data.len() as u64;
+            if packets % PACKETS_BETWEEN_LOOKS == 0 {
+                progress.update(|| (bytes, packets));
+            }
             let interface = self.interfaces.get(item.interface as usize);
             let link_type = interface.map_or(LinkType::ETHERNET, |(it, _)| it.link_type);
             let lost = (item.lost > 0).then_some(item.lost);
