@@ -4,7 +4,7 @@
 pub mod logs;
 mod page;
 pub mod report;
-mod sequence;
+pub mod sequence;
 pub mod serve;
 pub mod top;
 mod watch;

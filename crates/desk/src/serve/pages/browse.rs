@@ -283,7 +283,7 @@ impl View {
             .map(|row| fields.iter().filter_map(|(at, _)| row.get(*at).cloned()).collect());
         Table {
             id: self.log.path.to_owned(),
-            caption: self.log.doc.to_owned(),
+            caption: format!("Rows of {}", self.log.path),
             columns: columns.collect(),
             rows: rows.collect(),
             notes: found.wrong.clone(),

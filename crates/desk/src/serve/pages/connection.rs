@@ -1,15 +1,16 @@
 //! One connection: what its rows in all logs tell, and its packets.
 
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::http::header;
 use axum::response::IntoResponse as _;
 use minijinja::context;
 use netsniff_console::number::exact;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Answer, Pages};
 use crate::page::table::{Cell, Column, Table, UNSET};
-use crate::serve::answer::Failure;
+use crate::sequence;
+use crate::serve::answer::{Failure, typed};
 use crate::serve::rows::naming::{Named, Naming};
 use crate::serve::rows::shown::of_uid;
 use crate::watch::packets;
@@ -67,6 +68,35 @@ pub(crate) async fn packets(State(site): Pages, Path(uid): Path<String>) -> Answ
     let lines = site.read(move |site, _| Ok(site.packets.read(&asked, packets::lines))).await?;
     let lines = lines.map_err(|said| Failure::missing(&said))?;
     let of = context! { title => format!("Packets of {uid}"), uid => uid, lines => lines };
+    site.page("packets.html", "/connections", of)
+}
+
+/// What of the picture is asked for.
+#[derive(Deserialize)]
+pub(crate) struct Asked {
+    /// The picture alone, to be put into a page.
+    part: Option<String>,
+}
+
+/// Its time-sequence picture.
+pub(crate) async fn picture(
+    State(site): Pages,
+    Path(uid): Path<String>,
+    Query(asked): Query<Asked>,
+) -> Answer {
+    checked(&uid)?;
+    let own = uid.clone();
+    let draw = move |output| {
+        let sequence = sequence::of(output, &own, sequence::Limits::default())?;
+        sequence.html().map_err(|error| error.to_string())
+    };
+    let found = uid.clone();
+    let html = site.read(move |site, _| Ok(site.packets.read(&found, draw))).await?;
+    let html = html.map_err(|said| Failure::missing(&said))?;
+    if asked.part.is_some() {
+        return Ok(typed("text/html; charset=utf-8", html));
+    }
+    let of = context! { title => format!("Picture of {uid}"), uid => uid, picture => html };
     site.page("packets.html", "/connections", of)
 }
 

@@ -26,3 +26,16 @@ if (place) {
   button.addEventListener("click", () => (events ? end() : begin()));
   begin();
 }
+// Parts of a page that take a while: they read captures.
+for (const part of document.querySelectorAll("[data-part]")) {
+  const said = document.createElement("p");
+  said.className = "note";
+  said.setAttribute("role", "status");
+  said.textContent = "Reading the packets…";
+  part.append(said);
+  fetch(part.dataset.part + "?part=1").then(async (answer) => {
+    const text = await answer.text();
+    if (answer.ok) part.innerHTML = text;
+    else said.textContent = text;
+  }, () => (said.textContent = "The picture could not be had."));
+}
