@@ -20,8 +20,8 @@ pub(super) struct Drawn {
     pub(super) tracks: [Track; 2],
     pub(super) datagrams: u64,
     pub(super) others: u64,
-    /// Stamp of the first packet, and the latest.
-    pub(super) span: (i64, i64),
+    /// Stamp of the first packet, the earliest, and the latest.
+    pub(super) stamps: [i64; 3],
 }
 
 /// A connection: its picture, and the numbers behind it.
@@ -35,7 +35,9 @@ pub struct Sequence {
     pub kind: Kind,
     /// When its first packet came, in nanoseconds since 1970.
     pub begin: i64,
-    /// Nanoseconds from there to its last packet.
+    /// Nanoseconds from there to the earliest stamp: negative where stamps go back behind the first.
+    pub earliest: i64,
+    /// Nanoseconds from the first packet to the latest stamp.
     pub span: i64,
     /// Datagrams of it.
     pub datagrams: u64,
@@ -135,7 +137,7 @@ impl Sequence {
         let kind = if conn.text("proto")? == "tcp" { Kind::Tcp } else { Kind::Datagrams };
         let ends = ["orig", "resp"].map(|side| endpoint(conn, side));
         let [first, second] = drawn.tracks;
-        let (begin, end) = drawn.span;
+        let [begin, earliest, latest] = drawn.stamps;
         let [from, to] = ends;
         let directions = [
             Direction::new(0, [from.clone(), to.clone()], first, rows, begin),
@@ -148,7 +150,8 @@ impl Sequence {
             is_named_otherwise: false,
             kind,
             begin,
-            span: end.saturating_sub(begin),
+            earliest: earliest.saturating_sub(begin),
+            span: latest.saturating_sub(begin),
             datagrams: drawn.datagrams,
             others: drawn.others,
             is_cut: false,

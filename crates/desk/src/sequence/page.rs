@@ -107,11 +107,14 @@ impl Sequence {
         if side.track.more_signs > 0 {
             notes.push(format!("{} signs are not drawn.", exact(side.track.more_signs.into())));
         }
-        if !side.track.acknowledged.points.is_empty() && side.track.window.highest().is_none() {
-            notes.push(
-                "The limit of the window is not known: the SYN with its scale was not seen."
-                    .to_owned(),
-            );
+        let window = match side.track.window.highest() {
+            None if side.track.acknowledged.points.is_empty() => "",
+            None => "The limit of the window is not known: the SYN with its scale was not seen.",
+            Some(_) if side.shows_window() => "",
+            Some(_) => "The limit of the other side's window lies above the picture.",
+        };
+        if !window.is_empty() {
+            notes.push(window.to_owned());
         }
         notes
     }
@@ -128,8 +131,9 @@ impl Sequence {
         if !side.track.acknowledged.points.is_empty() {
             legend.push(("seq-ack", "line", "acknowledged by the other side up to here"));
         }
-        if side.track.window.highest().is_some() {
-            legend.push(("seq-window", "line", "limit of the other side's window"));
+        if side.shows_window() {
+            let meaning = "limit of the other side's window, up to where it leaves the picture";
+            legend.push(("seq-window", "line", meaning));
         }
         for kind in SignKind::ALL {
             if side.track.signs.iter().any(|sign| sign.kind == kind) {

@@ -25,6 +25,9 @@ const LINE: RGBColor = RGBColor(2, 2, 2);
 /// The least pixels that a loss takes.
 const LEAST: i32 = 4;
 
+/// The fewest bytes that the axis has, whose labels are whole numbers.
+const LEAST_RANGE: i64 = 10;
+
 type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 /// The class of a mark in the style.
@@ -53,8 +56,8 @@ pub(super) fn gap_name(cause: &str) -> &'static str {
 /// Where values lie in the picture.
 struct Frame<'a> {
     chart: Chart<'a>,
-    /// Nanoseconds at the right.
-    span: i64,
+    /// Nanoseconds at the left and at the right.
+    times: (i64, i64),
     low: i64,
     high: i64,
     /// What was drawn, as SVG.
@@ -90,18 +93,17 @@ impl Sequence {
         svg: &mut String,
     ) -> Result<String, Box<dyn std::error::Error>> {
         let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
-        let (low, high) = direction.range(self.kind);
-        let room = ((high - low) / 20).max(1);
+        let (low, high) = direction.frame(self.kind);
         let font = FontDesc::new(FontFamily::SansSerif, 12.0 * PER_PIXEL, FontStyle::Normal);
         let font = TextStyle::from(font).color(&TEXT);
-        let seconds = (self.span.max(1) as f64 / 1e9) * 1.02;
-        let bottom = if low < 0 { low - room } else { low };
+        let left = self.earliest as f64 / 1e9;
+        let right = (self.span.max(1) as f64 / 1e9) * 1.02;
         let mut chart = ChartBuilder::on(&area)
             .margin(8)
             .margin_right(24)
             .x_label_area_size(28)
             .y_label_area_size(92)
-            .build_cartesian_2d(0.0..seconds, bottom as f64..(high + room) as f64)?;
+            .build_cartesian_2d(left..right, low as f64..high as f64)?;
         chart
             .configure_mesh()
             .disable_x_mesh()
@@ -111,11 +113,11 @@ impl Sequence {
             .label_style(font)
             .x_labels(8)
             .y_labels(6)
-            .x_label_formatter(&|at| seconds_label(*at, seconds))
+            .x_label_formatter(&|at| seconds_label(*at, right - left))
             .y_label_formatter(&|value| number_label(*value))
             .draw()?;
-        let (low, high) = (bottom, high + room);
-        let mut frame = Frame { chart, span: self.span, low, high, drawn: String::new() };
+        let mut frame =
+            Frame { chart, times: (self.earliest, self.span), low, high, drawn: String::new() };
         match self.kind {
             Kind::Tcp => frame.tcp(direction),
             Kind::Datagrams => frame.stairs("seq-bytes", &direction.track.bytes, true),
@@ -133,13 +135,13 @@ impl Direction {
     /// is cut there.
     fn range(&self, kind: Kind) -> (i64, i64) {
         if kind == Kind::Datagrams {
-            return (0, self.track.bytes.highest().unwrap_or(0).max(1));
+            return (0, self.track.bytes.highest().unwrap_or(0).max(LEAST_RANGE));
         }
         let strokes = || {
             let drawn = Class::ALL.iter().filter(|class| **class != Class::Sack);
             drawn.flat_map(|class| &self.strokes(*class).list)
         };
-        let (mut low, mut high) = (0, 1);
+        let (mut low, mut high) = (0, LEAST_RANGE);
         for stroke in strokes() {
             low = low.min(stroke.low);
             high = high.max(stroke.high);
@@ -148,6 +150,20 @@ impl Direction {
             high = high.max(gap.end);
         }
         (low, high.max(self.track.accepted.unwrap_or(0)))
+    }
+
+    /// Whether a part of the window's limit is in the picture.
+    pub(super) fn shows_window(&self) -> bool {
+        let (_, high) = self.frame(Kind::Tcp);
+        let points = self.track.window.points.iter();
+        points.filter_map(|(_, value)| *value).any(|value| value <= high)
+    }
+
+    /// The lowest number of the picture's frame, and the highest.
+    fn frame(&self, kind: Kind) -> (i64, i64) {
+        let (low, high) = self.range(kind);
+        let room = ((high - low) / 20).max(1);
+        (if low < 0 { low - room } else { low }, high + room)
     }
 
     fn description(&self, kind: Kind) -> String {
@@ -173,7 +189,7 @@ impl Direction {
 impl Frame<'_> {
     /// Pixels from the left and from the top.
     fn place(&self, at: i64, value: i64) -> (i32, i32) {
-        let at = at.clamp(0, self.span) as f64 / 1e9;
+        let at = at.clamp(self.times.0, self.times.1) as f64 / 1e9;
         self.chart.backend_coord(&(at, value.clamp(self.low, self.high) as f64))
     }
 
@@ -236,7 +252,7 @@ impl Frame<'_> {
             pen = Some((x, y));
         }
         if pen.is_some() {
-            let _ = write!(path, "H{}", self.place(self.span, 0).0);
+            let _ = write!(path, "H{}", self.place(self.times.1, 0).0);
         }
         self.path(name, &path);
     }
@@ -288,7 +304,7 @@ impl Frame<'_> {
 
 /// Seconds, with as many digits as the picture's span needs.
 fn seconds_label(at: f64, span: f64) -> String {
-    let digits = (2.0 - span.log10().floor()).clamp(0.0, 9.0) as usize;
+    let digits = (1.0 - span.log10().floor()).clamp(0.0, 9.0) as usize;
     format!("{at:.digits$} s")
 }
 

@@ -110,8 +110,8 @@ struct Drawing {
     listener: Listener,
     /// Addresses and ports of the connection.
     key: Option<FlowKey>,
-    /// Stamp of its first datagram, and the latest.
-    span: Option<(i64, i64)>,
+    /// Stamp of its first datagram, the earliest, and the latest.
+    stamps: Option<[i64; 3]>,
     tracks: [Track; 2],
     datagrams: u64,
     /// Datagrams of other flows that are none around it.
@@ -131,7 +131,7 @@ impl Reading {
                 shard: Shard::new(limits, options, 0),
                 listener: Listener::default(),
                 key: None,
-                span: None,
+                stamps: None,
                 tracks: Default::default(),
                 datagrams: 0,
                 others: 0,
@@ -166,8 +166,8 @@ impl Reading {
         if !drawing.is_low_first(&rows.conn) {
             tracks.reverse();
         }
-        let Drawing { datagrams, others, span, .. } = *drawing;
-        let drawn = Drawn { tracks, datagrams, others, span: span? };
+        let Drawing { datagrams, others, stamps, .. } = *drawing;
+        let drawn = Drawn { tracks, datagrams, others, stamps: stamps? };
         let mut sequence = Sequence::new(drawn, &rows)?;
         sequence.is_named_otherwise = !drawing.is_found;
         sequence.uid = uid.as_str().to_owned();
@@ -223,7 +223,7 @@ impl Drawing {
             self.others += self.datagrams;
             self.listener.chosen = Some(wanted);
             self.listener.rows = Rows::default();
-            (self.tracks, self.datagrams, self.span) = (Default::default(), 0, None);
+            (self.tracks, self.datagrams, self.stamps) = (Default::default(), 0, None);
         } else if self.listener.chosen.is_none() {
             self.listener.chosen = names().next_back();
         }
@@ -232,8 +232,8 @@ impl Drawing {
     fn draw(&mut self, key: &FlowKey, unit: &DecodedDatagram) {
         let Some((_, side)) = unit.flow_key() else { return };
         let time = unit.time.nanos();
-        let (begin, end) = self.span.unwrap_or((time, time));
-        self.span = Some((begin, end.max(time)));
+        let [begin, earliest, latest] = self.stamps.unwrap_or([time; 3]);
+        self.stamps = Some([begin, earliest.min(time), latest.max(time)]);
         self.key = Some(*key);
         self.datagrams += 1;
         let at = time.saturating_sub(begin);

@@ -190,6 +190,43 @@ fn many_segments_become_fewer_marks_that_cover_them_all() {
 }
 
 #[test]
+fn no_mark_covers_what_was_not_seen() {
+    let mut capture = Capture::open(0, 500);
+    let segments = (0..15_000_u32).filter(|at| at % 3 != 2);
+    for at in segments.clone() {
+        capture.tcp(true, (1 + at * 10, 501), ACK, 1000, 10);
+    }
+    let picture = capture.picture();
+    let strokes = picture.directions[0].strokes(Class::Data);
+    assert!(strokes.list.len() <= marks::MOST && strokes.left_out > 0);
+    assert!(
+        strokes.list.iter().all(|it| it.high - it.low <= 20 && it.low % 30 + 20 >= it.high % 30)
+    );
+    let drawn: u64 = strokes.list.iter().map(|it| it.segments).sum();
+    assert_eq!((drawn + strokes.left_out, strokes.segments), (10_000, 10_000));
+    let note = format!(
+        "{} segments have no mark.",
+        netsniff_console::number::exact(strokes.left_out.into())
+    );
+    assert!(picture.html().unwrap().contains(&note), "{note}");
+    assert_eq!(segments.count(), 10_000);
+}
+
+#[test]
+fn stamps_before_the_first_have_their_place() {
+    let mut capture = Capture::open(0, 500);
+    capture.tcp(true, (1, 501), ACK, 1000, 10);
+    capture.millis = -1000;
+    capture.tcp(true, (11, 501), ACK, 1000, 10);
+    let picture = capture.picture();
+    assert_eq!(picture.earliest, -1_000_000_000);
+    let at: Vec<_> =
+        picture.directions[0].strokes(Class::Data).list.iter().map(|it| it.at).collect();
+    assert_eq!(at, [3_000_000, -1_000_000_000]);
+    assert!(picture.svg(0).contains("\n-0."), "{}", picture.svg(0));
+}
+
+#[test]
 fn any_numbers_make_a_picture_of_bounded_size() {
     let mut state = 0x9e37_79b9_u32;
     let mut random = move || {
