@@ -16,6 +16,7 @@ mod log_writer;
 mod nowhere;
 mod rolled;
 mod row_file;
+pub mod sigma;
 mod stream;
 mod unparsed;
 mod watch;

@@ -154,3 +154,121 @@ fn what_was_not_told_is_counted() {
     let told: Vec<_> = rows(&all, "notice").iter().map(|row| row["suppressed"].clone()).collect();
     assert_eq!(told, [Value::Null, 3.into(), 1.into()]);
 }
+
+/// Rules of Sigma for two logs, one of a product that has none of these, and one with a column that is not there.
+const SIGMA: &str = "\
+title: 'Use of the web'
+id: 6a3f3c5e-0000-4000-8000-000000000001
+level: high
+falsepositives: [people]
+logsource: {product: zeek, service: conn}
+detection:
+  web:
+    id.resp_p: [80, 443]
+    proto: TCP
+  condition: web
+---
+title: Names that there are not
+level: low
+logsource: {category: dns}
+detection:
+  asked:
+    query|re: '^.+$'
+  fine:
+    rcode_name: 'NOERROR'
+  mute:
+    rcode_name: null
+  condition: asked and not fine and not mute
+---
+title: Processes
+logsource: {product: windows, category: process_creation}
+detection:
+  started: {Image: '*'}
+  condition: started
+---
+title: Headers
+logsource: {product: zeek, service: http}
+detection:
+  named: {client_header_names|contains: AUTHORIZATION}
+  condition: not named
+";
+
+/// What rules of Sigma find is what a reader of the logs finds by the same conditions.
+#[test]
+fn rules_of_sigma_find_the_rows_that_they_are_true_of() {
+    let scratch = Scratch::new("sigma");
+    let folder = scratch.path().join("rules/network");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("a.yml"), SIGMA).unwrap();
+    fs::write(folder.join("b.yaml"), "title: [broken\n").unwrap();
+    fs::write(folder.join("README.md"), "not a rule").unwrap();
+    let path = scratch.path().join("rules");
+    let run = |workers| {
+        let arguments = ["--sigma", path.to_str().unwrap(), "--workers", workers];
+        netsniff(&recorded("office.pcapng"), &arguments)
+    };
+    let first = run("1");
+    let one = String::from_utf8(first.stdout).unwrap();
+    let said = String::from_utf8(first.stderr).unwrap();
+    assert!(
+        said.contains("a.yml:33:11: Headers: the log http has no column client_header_names"),
+        "{said}"
+    );
+    assert!(said.contains("b.yaml: YAML parse error: "), "{said}");
+    assert!(said.contains("--sigma: applied 2, not applied 2, for other logs 1\n"), "{said}");
+    let of = |note: &str| {
+        let notices = rows(&one, "notice").into_iter().filter(|row| row["note"] == note);
+        notices.collect::<Vec<_>>()
+    };
+    let web = of("Sigma::Use_of_the_web");
+    let conns = rows(&one, "conn");
+    let is_web = |row: &&Value| {
+        row["proto"] == "tcp" && [80, 443].iter().any(|port| row["id.resp_p"] == *port)
+    };
+    let mut servers: Vec<_> = conns.iter().filter(is_web).map(served).collect();
+    let mut told: Vec<_> = web.iter().map(served).collect();
+    (servers.sort(), servers.dedup(), told.sort());
+    assert!(!told.is_empty());
+    assert_eq!(told, servers, "one finding for each client and server in an hour");
+    assert_eq!((&web[0]["confidence"], &web[0]["msg"]), (&"high".into(), &"Use of the web".into()));
+    let expected = "May also be: people. Rule 6a3f3c5e-0000-4000-8000-000000000001 of Sigma.";
+    assert_eq!(web[0]["advice"], expected);
+    let failing = |row: &&Value| row["rcode_name"].is_string() && row["rcode_name"] != "NOERROR";
+    let dns = rows(&one, "dns");
+    let mut failed: Vec<_> = dns.iter().filter(failing).map(served).collect();
+    let mut told: Vec<_> = of("Sigma::Names_that_there_are_not").iter().map(served).collect();
+    (failed.sort(), failed.dedup(), told.sort());
+    assert_eq!(told, failed);
+    assert!(!told.is_empty());
+    for workers in ["2", "3"] {
+        let other = String::from_utf8(run(workers).stdout).unwrap();
+        assert!(other == one, "{workers} workers write something else");
+    }
+}
+
+/// Who asked whom, and at which port.
+fn served(row: &Value) -> String {
+    ["id.orig_h", "id.resp_h", "id.resp_p"].map(|column| row[column].to_string()).join(" ")
+}
+
+#[test]
+fn files_that_are_none_of_sigma_are_refused() {
+    let scratch = Scratch::new("sigma-wrong");
+    let refused = |text: &str, arguments: &[&str]| {
+        let file = file(&scratch, text);
+        let arguments = [&["--sigma", file.to_str().unwrap()], arguments].concat();
+        let run = netsniff(&recorded("office.pcapng"), &arguments);
+        assert_eq!(run.status.code(), Some(2));
+        String::from_utf8(run.stderr).unwrap()
+    };
+    let said = refused("title: [broken\n", &[]);
+    assert!(said.contains("rules.toml: YAML parse error: ") && said.contains("line 2"), "{said}");
+    let said = refused(
+        "title: x\nlogsource: {product: windows}\ndetection: {a: {b: c}, condition: a}\n",
+        &[],
+    );
+    assert!(said.contains("no rule can be applied"), "{said}");
+    let of_dns = SIGMA.split("---\n").nth(1).unwrap();
+    let said = refused(of_dns, &["--protocols", "http"]);
+    assert!(said.contains("the log dns is not made without its protocol in --protocols"), "{said}");
+}

@@ -7,6 +7,7 @@ mod notices;
 mod parent;
 mod rules;
 mod series;
+mod sigma;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -15,7 +15,7 @@ use netsniff_analysis::protocol::ProtocolId;
 use netsniff_analysis::record::LogType;
 use netsniff_console::UsageError;
 
-use super::rules;
+use super::{rules, sigma};
 
 /// One of so many parts of `--memory` is for what findings remember.
 const SHARE: usize = 16;
@@ -33,6 +33,10 @@ pub(super) struct NoticeArgs {
     /// has the form; may be repeated
     #[arg(long, value_name = "FILE", requires = "output")]
     notice_rules: Vec<PathBuf>,
+    /// Look for findings by the rules of Sigma in this file, or in the files *.yml below this directory, and write them to
+    /// the log `notice`: rules for Zeek, and for DNS, proxies, web servers and firewalls of any product; may be repeated
+    #[arg(long, value_name = "FILE|DIR", requires = "output")]
+    sigma: Vec<PathBuf>,
     /// Look for the indicators of this file, which has Zeek's format, and write what is seen to the log `intel`; may
     /// be repeated
     #[arg(long, value_name = "FILE", requires = "output")]
@@ -74,7 +78,7 @@ impl NoticeArgs {
     ) -> Result<Option<Arc<Watch>>, UsageError> {
         let findings = self.notices.then(|| self.notice_thresholds.clone().unwrap_or_default());
         let indicators = self.indicators()?.map(Arc::new);
-        let rules = self.rules()?;
+        let mut rules = self.rules()?;
         for rule in &rules {
             if let Some(option) = lacks(rule.log, options) {
                 return Err(UsageError(format!(
@@ -83,12 +87,21 @@ impl NoticeArgs {
                 )));
             }
         }
+        rules.extend(sigma::rules(&self.sigma, |log| lacks(log, options))?);
+        // Sightings name rules by numbers of 16 bits.
+        if rules.len() > usize::from(u16::MAX) {
+            return Err(UsageError("there are more than 65,535 rules".to_owned()));
+        }
         Ok(Watch::new(findings, indicators, rules, bytes, hides).map(Arc::new))
     }
 
     /// Bytes of `rest` that findings may remember.
     pub(super) fn bytes(&self, rest: usize) -> usize {
-        if self.notices || !self.notice_rules.is_empty() { rest / SHARE } else { 0 }
+        if self.notices || !self.notice_rules.is_empty() || !self.sigma.is_empty() {
+            rest / SHARE
+        } else {
+            0
+        }
     }
 
     /// The rules of all files.
@@ -108,10 +121,6 @@ impl NoticeArgs {
                 )));
             }
             all.extend(rules);
-        }
-        // Sightings name rules by numbers of 16 bits.
-        if all.len() > usize::from(u16::MAX) {
-            return Err(UsageError("--notice-rules: there are more than 65,535 rules".to_owned()));
         }
         Ok(all)
     }
