@@ -47,6 +47,9 @@ pub struct Batch {
     /// What the capture tells besides, in order, where its reader was asked to keep it: each with the number of packets
     /// of this batch that come before it. A comment is on the packet that follows.
     pub notes: Vec<(u32, Note)>,
+    /// Interfaces that go on from an earlier file: the number of each, and that of the first one of the same. They are told
+    /// with their first packet.
+    pub continued: Vec<(u32, u32)>,
 }
 
 /// What a capture tells besides packets and losses.
@@ -82,6 +85,7 @@ impl Batch {
         self.packets.clear();
         self.losses.clear();
         self.notes.clear();
+        self.continued.clear();
     }
 
     /// Notes a loss behind the packets that are in the batch.

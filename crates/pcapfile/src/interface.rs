@@ -34,6 +34,16 @@ pub struct Interface {
 }
 
 impl Interface {
+    /// Whether another file describes it in the same way: it has a name, and all that tells machines and interfaces apart
+    /// is the same.
+    pub(crate) fn is_described_as(&self, other: &Self) -> bool {
+        let of = |it: &Self| (it.link_type, it.fcs_len, it.speed);
+        self.name.is_some()
+            && of(self) == of(other)
+            && [&self.name, &self.description, &self.os, &self.hardware]
+                == [&other.name, &other.description, &other.os, &other.hardware]
+    }
+
     /// An interface of which nothing else is known. A `snaplen` of 0 means no limit.
     #[must_use]
     pub const fn new(link_type: LinkType, snaplen: u32) -> Self {

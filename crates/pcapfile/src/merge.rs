@@ -1,8 +1,8 @@
 //! Several files as one source, in the order of their time stamps.
 
 use core::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::io::Read;
 
 use netsniff_packet::{Batch, Loss, Note, Progress, Source, Timestamp};
@@ -14,7 +14,8 @@ use crate::reader::Reader;
 /// Several files read as one, by time; at equal times in the order of the files.
 ///
 /// The order within a file is kept, also where its time goes back. Each interface of each file gets
-/// a number of its own. Packets of a file that is alone, or the only one that has not ended, are not
+/// a number of its own; which of them go on from an earlier file, the batch with their first packet tells
+/// ([`Batch::continued`]). Packets of a file that is alone, or the only one that has not ended, are not
 /// copied; of several each packet is copied once. What was read is handed out before an input is read that
 /// is alone, since it may be one that waits.
 #[derive(Debug)]
@@ -24,6 +25,10 @@ pub struct Merged<R: Read> {
     next: BinaryHeap<Reverse<(Timestamp, usize)>>,
     /// File, and interface within it, of each interface number.
     interfaces: Vec<(usize, usize)>,
+    /// Those that go on from an earlier file, with the first of the same.
+    continued: BTreeMap<u32, u32>,
+    /// Inputs whose first packet was just handed out.
+    begun: Vec<usize>,
     /// Inputs that must be read before the next packet is known.
     unread: Vec<usize>,
     /// Whether readers are asked for notes.
@@ -55,6 +60,8 @@ struct Input<R: Read> {
     /// Notes of the batch that were given out.
     given_notes: usize,
     ended: bool,
+    /// The stamp of the first packet that was given out, and the latest one.
+    span: Option<(Timestamp, Timestamp)>,
     /// The number of each of its interfaces.
     numbers: Vec<u32>,
 }
@@ -78,6 +85,8 @@ impl<R: Read> Merged<R> {
             inputs,
             next: BinaryHeap::new(),
             interfaces: Vec::new(),
+            continued: BTreeMap::new(),
+            begun: Vec::new(),
             keeps_notes: false,
             told: 0,
             failure: None,
@@ -159,6 +168,10 @@ impl<R: Read> Merged<R> {
                 let mut packet = input.batch.packet(record);
                 packet.interface = input.number_of(packet.interface);
                 batch.push(&packet);
+                let time = packet.timestamp;
+                if input.note_given(time) {
+                    self.begun.push(*index);
+                }
             }
             input.given += 1;
             if let Some(following) = input.batch.packets.get(input.given) {
@@ -188,17 +201,85 @@ impl<R: Read> Merged<R> {
             self.unread.clear();
         }
         if self.inputs.len() > 1
-            && let Some(input) = self.inputs.get(index)
+            && let Some(input) = self.inputs.get_mut(index)
         {
             for packet in &mut batch.packets {
                 packet.interface = input.number_of(packet.interface);
+                if input.note_given(packet.timestamp) {
+                    self.begun.push(index);
+                }
             }
+            self.note_continued(batch);
         }
         progress.map_err(|source| MergeError { input: index, source })
     }
 }
 
+impl<R: Read> Merged<R> {
+    /// Finds out which interfaces of the inputs that just began go on from an input before, as those of a recording that was
+    /// rolled: one file is over before the other begins, and each has one interface of that description.
+    fn note_continued(&mut self, batch: &mut Batch) {
+        for index in core::mem::take(&mut self.begun) {
+            let Some(input) = self.inputs.get(index) else { continue };
+            for (local, &number) in input.numbers.iter().enumerate() {
+                let before = self.inputs.iter().filter(|other| other.is_over_before(input));
+                let same = before.filter_map(|other| {
+                    input.is_alone_with(local).then(|| other.same_as(input, local))?.zip(other.span)
+                });
+                let Some((same, _)) = same.max_by_key(|&(number, (_, last))| (last, number)) else {
+                    continue;
+                };
+                let first = self.continued.get(&same).copied().unwrap_or(same);
+                self.continued.insert(number, first);
+                batch.continued.push((number, first));
+            }
+        }
+    }
+}
+
 impl<R: Read> Input<R> {
+    /// Notes that a packet is given out. Whether it is the first.
+    fn note_given(&mut self, time: Timestamp) -> bool {
+        match &mut self.span {
+            Some((_, latest)) => {
+                *latest = time.max(*latest);
+                false
+            }
+            None => {
+                self.span = Some((time, time));
+                true
+            }
+        }
+    }
+
+    /// Whether all of it was given out before anything of another one, also by the stamps.
+    fn is_over_before(&self, other: &Self) -> bool {
+        let (Some((_, latest)), Some((first, _))) = (self.span, other.span) else { return false };
+        self.ended && self.given >= self.batch.packets.len() && latest <= first
+    }
+
+    /// Whether no other interface of the file has the description of this one.
+    fn is_alone_with(&self, local: usize) -> bool {
+        self.same_as(self, local).is_some()
+    }
+
+    /// The number of the interface with the description of another file's, where exactly one has it.
+    fn same_as(&self, other: &Self, local: usize) -> Option<u32> {
+        let wanted = other.reader.interfaces().get(local)?;
+        let section = |of: &Self, number: u64| {
+            let section = of.reader.sections().get(usize::try_from(number).ok()?)?;
+            Some([&section.hardware, &section.os, &section.application].map(Clone::clone))
+        };
+        let machine = section(other, wanted.section)?;
+        let mut same =
+            self.reader.interfaces().iter().zip(&self.numbers).filter(|(interface, _)| {
+                interface.is_described_as(wanted)
+                    && section(self, interface.section).as_ref() == Some(&machine)
+            });
+        let (_, &number) = same.next()?;
+        same.next().is_none().then_some(number)
+    }
+
     fn new(reader: Reader<R>) -> Self {
         Self {
             reader,
@@ -207,6 +288,7 @@ impl<R: Read> Input<R> {
             given_losses: 0,
             given_notes: 0,
             ended: false,
+            span: None,
             numbers: Vec::new(),
         }
     }
@@ -270,6 +352,7 @@ impl<R: Read> Source for Merged<R> {
                 return Ok(Progress::End);
             } else {
                 self.merge(batch);
+                self.note_continued(batch);
             }
         }
         Ok(Progress::More)

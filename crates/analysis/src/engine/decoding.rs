@@ -70,6 +70,7 @@ impl DecodeStage {
         observer: &mut O,
         mut hand_on: impl FnMut(&mut Self, &B, &mut O),
     ) {
+        batch.continued.iter().for_each(|&of| self.ingress.continue_interface(of));
         if let Some(first) = batch.packets.first() {
             self.take_held(Some(first.timestamp), own, intake, observer, &mut hand_on);
         }

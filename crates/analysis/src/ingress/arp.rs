@@ -44,10 +44,11 @@ fn sender(body: &[u8]) -> Option<([u8; 6], [u8; 4])> {
     is_told.then_some((hardware.try_into().ok()?, address))
 }
 
-/// Tells whoever watches what an ARP says, with the engine time and the number of its packet.
+/// Tells whoever watches what an ARP on an interface says, with the engine time and the number of its packet.
 #[cold]
 pub(super) fn tell<O: Observer>(
     packet: &Packet<'_>,
+    interface: u32,
     decoded: &Decoded,
     (time, ordinal): (Timestamp, u64),
     observer: &mut O,
@@ -64,7 +65,7 @@ pub(super) fn tell<O: Observer>(
     }
     let binding = Binding {
         ts: time,
-        interface: packet.interface,
+        interface,
         vlan: decoded.vlan,
         address: Address::from_v4(address),
         mac: &mac,

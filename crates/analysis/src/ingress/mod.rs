@@ -5,6 +5,7 @@
 
 use core::ops::Range;
 use core::time::Duration;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use netsniff_packet::checksum::{self, ChecksumVerdict};
@@ -71,6 +72,8 @@ pub struct Ingress {
     steps: Option<Box<Steps>>,
     /// Whether somebody looks through what packets tell that no flow has.
     is_watched: bool,
+    /// Interfaces that go on from an earlier file, with the first of the same.
+    continued: BTreeMap<u32, u32>,
 }
 
 impl Ingress {
@@ -99,6 +102,7 @@ impl Ingress {
             statistics: PacketStatistics::default(),
             steps: options.watch.as_deref().and_then(Steps::new).map(Box::new),
             is_watched: options.watch.is_some(),
+            continued: BTreeMap::new(),
         }
     }
 
@@ -106,6 +110,13 @@ impl Ingress {
     /// same at any.
     pub fn set_depth(&mut self, depth: Depth) {
         self.depth = depth.min(self.deepest);
+    }
+
+    /// Notes that an interface goes on from an earlier file, where it had another number.
+    pub fn continue_interface(&mut self, (number, first): (u32, u32)) {
+        if self.is_watched {
+            self.continued.insert(number, first);
+        }
     }
 
     /// Engine time: the latest stamp so far that is believed; [`Timestamp::MIN`] before the first packet.
@@ -221,7 +232,8 @@ impl Ingress {
         let fate = if fate == Fate::Unknown && has_row { Fate::Passed } else { fate };
         let now = self.now();
         if self.is_watched {
-            arp::tell(packet, &decoded, (now, self.ordinal), observer);
+            let interface = self.continued.get(&packet.interface).unwrap_or(&packet.interface);
+            arp::tell(packet, *interface, &decoded, (now, self.ordinal), observer);
         }
         let is_decoded = self.statistics.packet(packet, time, layers, fate, now);
         if packet.is_cut() {

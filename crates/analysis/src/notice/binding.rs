@@ -7,7 +7,7 @@ crate::record! {
     pub(crate) struct Binding<'a> => "arp" {
         /// Time of the packet.
         ts: Timestamp => "ts", time, Seconds, Plain, Netsniff;
-        /// The interface that it came by, from 0.
+        /// The interface that it came by, from 0; of several files that go on from each other, that of the first.
         interface: u32 => "interface", count, None, Plain, Netsniff;
         /// Id of the outer VLAN.
         vlan: Option<u16> => "vlan", count, None, Plain, Netsniff;

@@ -14,8 +14,9 @@ use crate::notice::threshold::Threshold;
 static CONFLICT: Note = Note {
     name: "Netsniff::ARP_Conflict",
     doc: "An IP address changed its hardware address `arp_changes` times within `arp_seconds`, by the senders of ARP, \
-          and came back to one that it had before. Interfaces and VLANs count apart, and so do the interfaces of \
-          several files that are read together. Only Ethernet is looked at.",
+          and came back to one that it had before. Interfaces and VLANs count apart. An interface of several \
+          files is one where these follow each other, as those of a rolled recording, and describe it in the same way, with \
+          a name; those of pcap count apart. Only Ethernet is looked at.",
     confidence: "Medium: the two routers of a pair that cannot hear each other, and a bond whose links take turns, look \
                  the same. A single change, as of a new card or of a router that takes over, is none.",
     advice: "Find the hosts by their hardware addresses in `sub`: two have one address, or one stands between others.",

@@ -86,7 +86,7 @@ fn print(
 mod tests {
     use super::*;
     use netsniff_packet::{LinkType, Packet, Timestamp};
-    use netsniff_pcapfile::PcapWriter;
+    use netsniff_pcapfile::{Counters, Interface, PcapWriter, PcapngWriter, Section};
     use std::fs;
 
     /// A capture file of two packets, without its last `cut` bytes.
@@ -185,6 +185,62 @@ mod tests {
         let report: serde_json::Value = serde_json::from_str(&json).unwrap();
         let numbers = ["equal_stamps", "in_even_groups", "stamp_resolution_ns"];
         assert_eq!(numbers.map(|name| report[name].as_u64()), [Some(30), Some(60), Some(1)]);
+    }
+
+    /// A file with these interfaces, each with its name, its filter and how many packets its system dropped.
+    fn of_interfaces(interfaces: &[(String, Option<&str>, Option<u64>)]) -> Vec<u8> {
+        let mut writer = PcapngWriter::new(Vec::new(), &Section::default()).unwrap();
+        for (name, filter, _) in interfaces {
+            let (name, filter) = (Some(name.clone()), filter.map(str::to_owned));
+            let plain = Interface::new(LinkType::ETHERNET, 0);
+            writer.add_interface(&Interface { name, filter, ..plain }).unwrap();
+        }
+        for (interface, (.., dropped)) in (0..).zip(interfaces) {
+            let (timestamp, link_type) = (Timestamp::from_nanos(5), LinkType::ETHERNET);
+            let packet = Packet { timestamp, data: &[0; 60], wire_len: 60, link_type, interface };
+            writer.write_packet(&packet).unwrap();
+            let counters = Counters { dropped_by_os: *dropped, ..Counters::NONE };
+            writer.write_counters(interface, timestamp, &counters).unwrap();
+        }
+        writer.finish().unwrap()
+    }
+
+    #[test]
+    fn interfaces_that_are_alike_are_one_block_of_text_and_all_in_json() {
+        let print_of = |name: &str, interfaces: &[_]| {
+            let path = std::env::temp_dir().join(format!("netsniff-{}-{name}", std::process::id()));
+            fs::write(&path, of_interfaces(interfaces)).unwrap();
+            let files = std::slice::from_ref(&path);
+            let printed = (print(files, false).1, print(files, true).1);
+            fs::remove_file(path).unwrap();
+            printed
+        };
+        let mut interfaces: Vec<_> =
+            (0..200).map(|at| (format!("port{at}"), None, Some(2))).collect();
+        interfaces.push(("other".to_owned(), Some("tcp"), None));
+        let (text, json) = print_of("many", &interfaces);
+        assert!(
+            text.contains("interface   0 port0 to 199 port199: ETHERNET, 200 alike, 200 packets,"),
+            "{text}"
+        );
+        assert!(
+            text.contains("dropped by the interface unavailable, by the system 400\n"),
+            "{text}"
+        );
+        assert!(text.contains("interface   200 other: ETHERNET, 1 packet,"), "{text}");
+        assert_eq!(text.matches("interface   ").count(), 2);
+        let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(report["interfaces"].as_array().unwrap().len(), 201);
+        interfaces[7].2 = None;
+        let (text, _) = print_of("unknown", &interfaces);
+        assert!(text.contains("by the system unavailable\n") && !text.contains("398"), "{text}");
+        let (text, _) = print_of("two", &interfaces[..2]);
+        assert_eq!(text.matches("interface   ").count(), 2, "{text}");
+        let filters = ["a", "b"];
+        let apart: Vec<_> =
+            (0..80).map(|at| (format!("p{at}"), Some(filters[at % 2]), None)).collect();
+        let (text, _) = print_of("apart", &apart);
+        assert!(text.contains("and 48 more interfaces"), "{text}");
     }
 
     #[test]

@@ -3,10 +3,12 @@
 //! | module | concern |
 //! |---|---|
 //! | [`traffic`] | captures that are made for a finding |
+//! | [`files`] | what is found across files that are read together |
 //! | [`found`] | each finding in such a capture, and none in one that looks similar |
 //! | [`rules`] | findings of the user's own |
 //! | [`stamps`] | jumps of stamps, beside pauses |
 
+mod files;
 mod found;
 mod rules;
 mod stamps;

@@ -1,15 +1,15 @@
 //! What `netsniff info` prints for people, within 80 columns where names allow it.
 
+mod interfaces;
+
 use std::fmt::{self, Write};
 use std::io;
 
 use netsniff_console::calendar::Date;
 use netsniff_console::printable::printable;
 
-use super::report::{BurstReport, InterfaceReport, Report};
-
-/// Interfaces and sections that are listed.
-const LISTED: usize = 32;
+use super::report::{BurstReport, Report};
+use interfaces::LISTED;
 
 /// Columns for a value, behind its name.
 const ROOM: usize = 80 - 14;
@@ -33,16 +33,7 @@ fn render(report: &Report, text: &mut String) -> fmt::Result {
     times(report, text)?;
     bursts(&report.bursts, text)?;
     sections(report, text)?;
-    for (index, interface) in report.interfaces.iter().enumerate().take(LISTED) {
-        let of_section = usize::try_from(interface.section).ok();
-        let section = of_section.and_then(|section| report.sections.get(section));
-        let system = interface.os.as_ref();
-        let is_new = section.is_none_or(|section| section.os.as_ref() != system);
-        interface_lines(index, interface, system.filter(|_| is_new), text)?;
-    }
-    if let Some(more) = report.interfaces.len().checked_sub(LISTED + 1) {
-        line(text, "", &format!("and {} more interfaces", more + 1))?;
-    }
+    interfaces::write(report, text)?;
     for (index, damage) in report.damage.iter().enumerate() {
         line(text, if index == 0 { "damage" } else { "" }, &printable(&damage.message))?;
     }
@@ -176,48 +167,6 @@ fn sections(report: &Report, text: &mut String) -> fmt::Result {
         }
     }
     Ok(())
-}
-
-/// `system` is the interface's operating system, where its section does not say the same.
-fn interface_lines(
-    index: usize,
-    interface: &InterfaceReport,
-    system: Option<&String>,
-    text: &mut String,
-) -> fmt::Result {
-    let mut head = format!("{index}");
-    if let Some(name) = &interface.name {
-        write!(head, " {}", printable(name))?;
-    }
-    let unit = &interface.time_unit;
-    write!(head, ": {}, {}, unit {unit}", interface.link_type, counted(interface.packets))?;
-    match interface.snaplen {
-        Some(snaplen) => write!(head, ", snaplen {snaplen}")?,
-        None => head.push_str(", no snaplen"),
-    }
-    line(text, "interface", &head)?;
-    let texts = [
-        ("description", interface.description.as_ref()),
-        ("filter", interface.filter.as_ref()),
-        ("system", system),
-        ("hardware", interface.hardware.as_ref()),
-    ];
-    for (name, value) in texts {
-        if let Some(value) = value {
-            line(text, "", &format!("  {name} {}", printable(value)))?;
-        }
-    }
-    let count = |value: Option<u64>| value.map_or("unavailable".to_owned(), grouped);
-    let (interface_drops, os_drops) = (interface.dropped_by_interface, interface.dropped_by_os);
-    let drops = format!(
-        "  dropped by the interface {}, by the system {}",
-        count(interface_drops),
-        count(os_drops)
-    );
-    line(text, "", &drops)?;
-    let between = count(interface.dropped_between_packets);
-    let received = count(interface.received);
-    line(text, "", &format!("  received {received}, lost between packets {between}"))
 }
 
 /// `1 packet`, `1,234 packets`.
