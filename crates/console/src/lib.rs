@@ -5,7 +5,7 @@
 //! | [`quantity`], [`sizes`], [`keyfile`] | values of arguments |
 //! | [`number`], [`calendar`], [`clock`] | numbers, dates and the time of day |
 //! | [`mod@printable`] | text from outside, without characters that control, hide, turn or separate |
-//! | [`progress`] | how far long work is, on a terminal |
+//! | [`terminal`] | how far long work is, and tables |
 //! | [`paths`], [`unlinked`], [`pidfile`] | files by the names that arguments give |
 //! | [`unfinished`] | files that get their names once they are whole |
 //! | [`trust`] | files that another user can write |
@@ -17,9 +17,9 @@ pub mod number;
 pub mod paths;
 pub mod pidfile;
 pub mod printable;
-pub mod progress;
 pub mod quantity;
 pub mod sizes;
+pub mod terminal;
 pub mod trust;
 pub mod unfinished;
 pub mod unlinked;
@@ -55,7 +55,7 @@ impl core::error::Error for UsageError {}
 /// must not steer the terminal.
 pub fn say(line: &str) {
     let line = printable(line);
-    let _ = progress::aside(|| writeln!(stderr(), "netsniff: {line}"));
+    let _ = terminal::progress::aside(|| writeln!(stderr(), "netsniff: {line}"));
 }
 
 /// Prints lines, whose names from outside must not steer the terminal; where whoever reads has enough, that is no failure.

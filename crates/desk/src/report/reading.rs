@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use netsniff_console::progress::ProgressLine;
+use netsniff_console::terminal::progress::ProgressLine;
 
 use crate::logs::{Faults, Folder, LogFile, Reader, Row};
 

@@ -1,8 +1,7 @@
 //! What was measured, as text.
 
-use std::fmt::Write as _;
-
 use netsniff_console::number::exact;
+use netsniff_console::terminal::table::{Align, Table};
 
 use crate::search::lossless::{Cell, Step};
 use crate::search::median::median;
@@ -16,13 +15,12 @@ const AROUND: f64 = 20.0 * 8.0;
 
 /// THE list of tools.
 pub(super) fn tools(tools: &[Tool]) -> String {
-    let mut text = String::new();
+    let mut table = Table::bare(&[Align::Left; 2]);
     for tool in tools {
         let missing = if tool.is_here() { "" } else { " (not installed)" };
-        // A String takes everything.
-        let _ = writeln!(text, "{:<16} {}{missing}", tool.name, tool.summary);
+        table.row([tool.name.to_owned(), format!("{}{missing}", tool.summary)]);
     }
-    text
+    table.text()
 }
 
 /// One run in a line.
@@ -69,10 +67,14 @@ fn planted(trial: &Trial) -> String {
 
 /// The highest rates, a line for each.
 pub(super) fn cells(cells: &[Cell]) -> String {
-    let mut text = format!(
-        "{:<16} {:>5}  {:>14} {:>10}  {:<30} {}\n",
-        "tool", "bytes", "frames/s", "Mbit/s", "limited by", "at 95 % confidence"
-    );
+    let mut table = Table::new(&[
+        ("tool", Align::Left),
+        ("bytes", Align::Right),
+        ("frames/s", Align::Right),
+        ("Mbit/s", Align::Right),
+        ("limited by", Align::Left),
+        ("at 95 % confidence", Align::Left),
+    ]);
     for cell in cells {
         let (rate, bits) = match cell.found {
             HighestRate::Rate(rate) => (whole(rate), mbps(rate, cell.size)),
@@ -91,14 +93,10 @@ pub(super) fn cells(cells: &[Cell]) -> String {
             }
             (None, None) => String::new(),
         };
-        let limit = cell.limit().map_or("-", Limit::words);
-        // A String takes everything.
-        let _ = writeln!(
-            text,
-            "{:<16} {:>5}  {rate:>14} {bits:>10}  {limit:<30} {sure}",
-            cell.tool, cell.size
-        );
+        let limit = cell.limit().map_or("-", Limit::words).to_owned();
+        table.row([cell.tool.clone(), cell.size.to_string(), rate, bits, limit, sure]);
     }
+    let mut text = table.text();
     text += "Rates without loss, or with as little as is tolerated: what was sent was captured. >= is the sender's limit.\n\
              Mbit/s are on a wire, preamble and gaps included.\n";
     text
@@ -132,29 +130,36 @@ fn settings(point: &Point) -> String {
     all.map(|Setting { name, value }| format!(", {name} {value}")).collect()
 }
 
+/// The column of what was lost on purpose, which only a tap has.
+const PLANTED: &str = "planted %";
+
+/// The columns of a sweep.
+const POINTS: [(&str, Align); 10] = [
+    ("tool, bytes, options", Align::Left),
+    ("frames/s", Align::Right),
+    (PLANTED, Align::Right),
+    ("loss %", Align::Right),
+    ("kernel %", Align::Right),
+    ("appl. %", Align::Right),
+    ("CPU %", Align::Right),
+    ("MB", Align::Right),
+    ("runs", Align::Left),
+    ("limited by", Align::Left),
+];
+
 /// Every combination in a line: medians of its repetitions that prove something.
 pub(super) fn points(points: &[Point], runs: &[Run]) -> String {
     // Without a tap nothing is planted anywhere.
     let has_tap = runs.iter().any(|run| run.trial.planted.is_some());
-    let of_tap = |text: &str| if has_tap { format!(" {text:>9}") } else { String::new() };
-    let mut text = format!(
-        "{:<40} {:>10}{} {:>9} {:>9} {:>9} {:>6} {:>9}  {:<8} {}\n",
-        "tool, bytes, options",
-        "frames/s",
-        of_tap("planted %"),
-        "loss %",
-        "kernel %",
-        "appl. %",
-        "CPU %",
-        "MB",
-        "runs",
-        "limited by"
-    );
+    let wanted = |column: &(&str, Align)| has_tap || column.0 != PLANTED;
+    let columns: Vec<_> = POINTS.into_iter().filter(wanted).collect();
+    let mut table = Table::new(&columns);
     // Where all runs take as long, that tells nothing.
     let has_times = points.windows(2).any(|pair| pair[0].load.time != pair[1].load.time);
     for point in points.iter().filter(|point| point.repetition == 0) {
-        text += &point_line(point, runs, has_tap, has_times);
+        table.row(point_row(point, runs, has_tap, has_times));
     }
+    let mut text = table.text();
     text += "Medians of the runs that prove something, of all runs. loss: of what was sent; kernel: before the interface had it, of\n\
              what was sent; appl.: dropped at the socket, of what came there. CPU: of the tool's threads. MB: most resident memory. limited by:\n\
              what was in the way where something was lost.\n";
@@ -166,7 +171,7 @@ pub(super) fn points(points: &[Point], runs: &[Run]) -> String {
 }
 
 /// A combination in a line; what was planted and how long it took only where that tells something.
-fn point_line(point: &Point, runs: &[Run], has_tap: bool, has_times: bool) -> String {
+fn point_row(point: &Point, runs: &[Run], has_tap: bool, has_times: bool) -> Vec<String> {
     let of = |run: &&Run| Point { repetition: 0, ..run.point.clone() } == *point;
     let all: Vec<&Trial> = runs.iter().filter(of).map(|run| &run.trial).collect();
     let valid: Vec<&Trial> = all.iter().copied().filter(|trial| trial.is_valid()).collect();
@@ -190,12 +195,12 @@ fn point_line(point: &Point, runs: &[Run], has_tap: bool, has_times: bool) -> St
     let planted = percent(middle(Trial::planted_loss));
     // Of those that failed it may be known, too.
     let limit = [&valid, &all].into_iter().find_map(|of| Limit::usual(of.iter().copied()));
-    let limit = limit.map_or("-", Limit::words);
-    let planted = if has_tap { format!(" {planted:>9}") } else { String::new() };
+    let limit = limit.map_or("-", Limit::words).to_owned();
     let runs = format!("{} of {}", valid.len(), all.len());
-    format!(
-        "{what:<40} {rate:>10}{planted} {loss:>9} {kernel:>9} {application:>9} {cpu:>6} {memory:>9}  {runs:<8} {limit}\n"
-    )
+    let mut row = vec![what, rate];
+    row.extend(has_tap.then_some(planted));
+    row.extend([loss, kernel, application, cpu, memory, runs, limit]);
+    row
 }
 
 /// A share of the frames that a ring holds which is worth telling.

@@ -1,5 +1,7 @@
 //! Tables on a terminal.
 
+use netsniff_console::terminal::table::{self, Align};
+
 use super::{Part, Section, Table};
 
 /// Letters of a line of notes at most.
@@ -23,25 +25,14 @@ impl Table {
     /// It in columns, numbers at the right of theirs, with its note.
     #[must_use]
     pub fn text(&self) -> String {
-        let names: Vec<_> = self.columns.iter().map(|(name, _)| plain(name)).collect();
-        let rows = self.rows.iter().map(|row| row.iter().map(|cell| plain(cell)).collect());
-        let lines: Vec<Vec<String>> = std::iter::once(names).chain(rows).collect();
-        let wide = |column: usize| {
-            let cells = lines.iter().filter_map(|line| line.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-        };
-        let widths: Vec<_> = (0..self.columns.len()).map(wide).collect();
-        let mut text = String::new();
-        for line in &lines {
-            let cells = line.iter().zip(&widths).zip(&self.columns);
-            let cells = cells.map(|((cell, width), (_, is_number))| match is_number {
-                true => format!("{cell:>width$}"),
-                false => format!("{cell:<width$}"),
-            });
-            text += cells.collect::<Vec<_>>().join("  ").trim_end();
-            text.push('\n');
+        let align =
+            |(_, is_number): &(_, bool)| if *is_number { Align::Right } else { Align::Left };
+        let mut table = table::Table::bare(&self.columns.iter().map(align).collect::<Vec<_>>());
+        table.row(self.columns.iter().map(|(name, _)| plain(name)));
+        for row in &self.rows {
+            table.row(row.iter().map(|cell| plain(cell)));
         }
-        text + &self.note.as_deref().map_or_else(String::new, wrap)
+        table.text() + &self.note.as_deref().map_or_else(String::new, wrap)
     }
 }
 

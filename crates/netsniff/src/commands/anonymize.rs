@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use netsniff_console::number::exact;
 use netsniff_console::paths::{is_same_file, is_stdin};
-use netsniff_console::progress::{ProgressLine, is_output_seen};
+use netsniff_console::terminal::progress::{ProgressLine, is_output_seen};
 use netsniff_console::unlinked::create_named_private;
 use netsniff_console::{DAMAGED, DONE, FAILED, UsageError, print, say};
 use netsniff_packet::anonymize::frame::{Cut, PacketAnonymizer, PayloadMode};

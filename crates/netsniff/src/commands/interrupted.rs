@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 
 use anyhow::Context as _;
-use netsniff_console::progress::{self, ProgressLine};
+use netsniff_console::terminal::progress::{self, ProgressLine};
 use netsniff_console::unfinished;
 use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

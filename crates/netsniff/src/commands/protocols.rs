@@ -1,10 +1,10 @@
 //! `netsniff protocols`: which application protocols are understood, and what they log.
 
-use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Write};
 
 use netsniff_analysis::protocol::{PROTOCOLS, Protocol, ProtocolId, ProtocolSet};
 use netsniff_analysis::record::LogType;
+use netsniff_console::terminal::table::{Align, Table};
 use serde_json::{Value, json};
 
 /// Print which application protocols are understood, and which logs they write
@@ -37,19 +37,16 @@ fn table(protocols: &[&dyn Protocol]) -> String {
         [] => "conn only".to_owned(),
         logs => names(logs).join(", "),
     };
-    let mut out = String::new();
-    let width = protocols.iter().map(|protocol| logs_of(protocol).len() + 2).max().unwrap_or(0);
-    let _ = writeln!(out, "{:<14}{:<width$}usual ports", "protocol", "logs");
+    let mut table =
+        Table::new(&["protocol", "logs", "usual ports"].map(|head| (head, Align::Left)));
     for protocol in protocols {
-        let logs = logs_of(protocol);
         let ports = ["tcp", "udp"].into_iter().zip([protocol.tcp_ports(), protocol.udp_ports()]);
         let ports: Vec<_> = ports
             .flat_map(|(over, ports)| ports.iter().map(move |port| format!("{port}/{over}")))
             .collect();
-        let line = format!("{:<14}{logs:<width$}{}", protocol.name(), ports.join(" "));
-        let _ = writeln!(out, "{}", line.trim_end());
+        table.row([protocol.name().to_owned(), logs_of(protocol), ports.join(" ")]);
     }
-    out
+    table.text()
 }
 
 fn names(logs: &[&LogType]) -> Vec<&'static str> {

@@ -12,7 +12,7 @@ use netsniff_console::number::{bytes, exact, files};
 use netsniff_console::paths::is_stdin;
 use netsniff_console::pidfile::PidFile;
 use netsniff_console::printable::json_line;
-use netsniff_console::progress::ProgressLine;
+use netsniff_console::terminal::progress::ProgressLine;
 use netsniff_console::{BELOW_QUALITY, DONE, FAILED, UsageError, print, say};
 use netsniff_packet::Timestamp;
 use netsniff_pcapfile::{Counters, Interface};

@@ -10,6 +10,7 @@ use crate::search::HighestRate;
 use crate::tools::Setting;
 
 use netsniff_console::printable::is_active;
+use netsniff_console::terminal::table::{Align, Table};
 
 use super::{Changes, Comparison, Named};
 use crate::commands::table::whole;
@@ -99,13 +100,11 @@ pub(super) fn title([a, b]: &[String; 2]) -> String {
 
 /// The highest rates of two sides, a size to a line.
 pub(super) fn improvements(group: &rates::Group) -> String {
-    let mut text = format!("\n{}\n", title(&group.tools));
-    let names = RATES.map(str::to_owned);
-    for [what, a, b, improvement, range] in std::iter::once(names).chain(rows_of_rates(group)) {
-        // A String takes everything.
-        let _ = writeln!(text, "{what:<26} {a:>14} {b:>14} {improvement:>14}  {range}");
-    }
-    text
+    let aligns = [Align::Left, Align::Right, Align::Right, Align::Right, Align::Left];
+    let mut table = Table::bare(&aligns);
+    table.row(RATES);
+    rows_of_rates(group).into_iter().for_each(|row| table.row(row));
+    format!("\n{}\n{}", title(&group.tools), table.text())
 }
 
 /// Headings of the columns of [`rows_of_rates`].
@@ -197,13 +196,20 @@ pub(super) fn table(group: &runs::Group, at: usize, measure: Measure) -> String 
     if let Some(why) = untold(group, at, measure) {
         return why + "\n";
     }
-    let mut text = String::new();
-    let rows = rows_of_runs(group, at, measure);
-    for [what, a, b, runs, change, interval] in std::iter::once(columns(measure)).chain(rows) {
-        // A String takes everything.
-        let _ = writeln!(text, "{what:<44} {a:>12} {b:>12} {change:>11}  {runs:<4}  {interval}");
-    }
-    text
+    // Runs stand behind what they tell.
+    let in_order =
+        |[what, a, b, runs, change, interval]: [String; 6]| [what, a, b, change, runs, interval];
+    let mut table = Table::bare(&[
+        Align::Left,
+        Align::Right,
+        Align::Right,
+        Align::Right,
+        Align::Left,
+        Align::Left,
+    ]);
+    table.row(in_order(columns(measure)));
+    rows_of_runs(group, at, measure).into_iter().for_each(|row| table.row(in_order(row)));
+    table.text()
 }
 
 /// Why nothing can be told of a measure, if that is so.

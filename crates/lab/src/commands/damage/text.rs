@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use netsniff_console::number::exact;
+use netsniff_console::terminal::table::{Align, Table};
 
 use super::Subject;
 use crate::commands::csv::{known, line};
@@ -51,8 +52,7 @@ pub(super) fn text(
 }
 
 fn table(subject: &Subject, outcomes: &[DamageOutcome]) -> String {
-    let mut text = format!(
-        "\n{:>9} {:>12} {:>12} {:>9} {:>9} {:>12} {:>16} {:>7} {:>7}\n",
+    let heads = [
         "loss %",
         "packets lost",
         "expected",
@@ -61,28 +61,27 @@ fn table(subject: &Subject, outcomes: &[DamageOutcome]) -> String {
         "counted",
         "least to most",
         "sigma",
-        "rounds"
-    );
+        "rounds",
+    ];
+    let mut table = Table::new(&heads.map(|head| (head, Align::Right)));
     for outcome in outcomes {
         let lost = outcome.counted(|damage| damage.lost);
         let flows = outcome.counted(|damage| damage.flows);
         let one = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.1}"));
         let ends = flows.map(|[least, _, most]| format!("{least:.0} to {most:.0}"));
-        // A String takes everything.
-        let _ = writeln!(
-            text,
-            "{:>9} {:>12} {:>12.1} {:>9.1} {:>9.3} {:>12} {:>16} {:>7} {:>7}",
-            shown(outcome.loss * 100.0),
+        table.row([
+            shown(outcome.loss * 100.0).to_string(),
             one(lost.map(|[_, mean, _]| mean)),
-            outcome.expected.flows,
-            outcome.expected.deviation,
-            outcome.expected.flows / subject.flows.max(1) as f64 * 100.0,
+            format!("{:.1}", outcome.expected.flows),
+            format!("{:.1}", outcome.expected.deviation),
+            format!("{:.3}", outcome.expected.flows / subject.flows.max(1) as f64 * 100.0),
             one(flows.map(|[_, mean, _]| mean)),
             ends.unwrap_or_else(|| "-".to_owned()),
             outcome.sigmas.map_or("-".to_owned(), |off| format!("{off:+.2}")),
-            outcome.rounds.len()
-        );
+            outcome.rounds.len().to_string(),
+        ]);
     }
+    let mut text = format!("\n{}", table.text());
     text += "Damaged flows: with at least one packet lost. Expected: 1 - (1 - p)^n, summed over all flows, and its standard\n\
              deviation in one round; counted: the mean of all rounds, and by how many standard deviations that is off.\n";
     text

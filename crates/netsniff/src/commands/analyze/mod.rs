@@ -29,7 +29,7 @@ use netsniff_packet::Packet;
 pub use args::AnalyzeArgs;
 use netsniff_console::paths::is_stdin;
 use netsniff_console::pidfile::PidFile;
-use netsniff_console::progress::{ProgressLine, is_output_seen};
+use netsniff_console::terminal::progress::{ProgressLine, is_output_seen};
 use netsniff_console::{BELOW_QUALITY, DAMAGED, DONE, FAILED, say};
 use netsniff_output::{ExtractedFiles, LogFiles, Nowhere, RowSink, Stream, UnparsedFile};
 use netsniff_pipeline::{AnalysisOutcome, Attend, Settings};

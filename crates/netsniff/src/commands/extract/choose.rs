@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use netsniff_analysis::record::{FieldInfo, Value, Visitor};
 use netsniff_analysis::{Engine, Observer, Options, Record, SortKey, Uid};
 use netsniff_console::UsageError;
-use netsniff_console::progress::ProgressLine;
+use netsniff_console::terminal::progress::ProgressLine;
 use netsniff_output::condition::Condition;
 use netsniff_packet::{Batch, Progress, Source as _};
 

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use netsniff_analysis::{Limits, Options};
 use netsniff_console::number::exact;
 use netsniff_console::paths::is_stdin;
-use netsniff_console::progress::ProgressLine;
+use netsniff_console::terminal::progress::ProgressLine;
 use netsniff_console::{DONE, FAILED, UsageError, print, say};
 use netsniff_packet::decode::TunnelPorts;
 use netsniff_packet::{Batch, Progress, Source as _};

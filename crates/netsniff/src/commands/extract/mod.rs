@@ -15,7 +15,7 @@ use anyhow::Context as _;
 use netsniff_analysis::{Options, Uid};
 use netsniff_console::number::exact;
 use netsniff_console::paths::is_stdin;
-use netsniff_console::progress::{ProgressLine, is_output_seen};
+use netsniff_console::terminal::progress::{ProgressLine, is_output_seen};
 use netsniff_console::{DAMAGED, DONE, FAILED, print, say, unlinked};
 use netsniff_packet::{Batch, Progress, Source as _};
 use netsniff_pipeline::carving::choice::FlowChoice;

@@ -2,7 +2,7 @@
 //! they began in a file that is not at hand.
 
 use netsniff_analysis::{Options, Uid};
-use netsniff_console::progress::ProgressLine;
+use netsniff_console::terminal::progress::ProgressLine;
 use netsniff_pipeline::carving::choice::{FlowChoice, PacketChoice};
 use netsniff_pipeline::carving::index::Identity;
 use netsniff_pipeline::carving::index::build::Builder;

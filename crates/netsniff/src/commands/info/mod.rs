@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, IsTerminal as _, Write};
 use std::path::PathBuf;
 
 use netsniff_console::printable::{json_line, printable};
-use netsniff_console::progress::is_output_seen;
+use netsniff_console::terminal::progress::is_output_seen;
 
 use super::inputs::span::{Span, SpanArgs};
 

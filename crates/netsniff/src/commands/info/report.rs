@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use netsniff_analysis::ingress::stamps::EqualStamps;
-use netsniff_console::progress::ProgressLine;
+use netsniff_console::terminal::progress::ProgressLine;
 use netsniff_packet::{Batch, Progress, Source};
 use netsniff_pcapfile::{Burst, Facts, Format, Interface, Reader};
 use serde::Serialize;

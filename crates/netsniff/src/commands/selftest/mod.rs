@@ -6,6 +6,7 @@ mod wire;
 use std::io::stdout;
 
 use anyhow::Context as _;
+use netsniff_console::terminal::table::{Align, Table};
 use netsniff_console::{DONE, FAILED, print};
 use serde::Serialize;
 
@@ -76,10 +77,10 @@ pub fn run(args: &SelftestArgs) -> anyhow::Result<u8> {
 }
 
 fn page(report: &Report) -> String {
-    let mut page = format!("frames were sent {}\n\n", report.wire);
+    let mut table = Table::bare(&[Align::Left; 3]);
     for Check { name, works, text, .. } in &report.checks {
         let mark = if *works { "works" } else { "NOT" };
-        page += &format!("{mark:<6} {name:<28} {text}\n");
+        table.row([mark, name.as_str(), text.as_str()]);
     }
-    page
+    format!("frames were sent {}\n\n{}", report.wire, table.text())
 }

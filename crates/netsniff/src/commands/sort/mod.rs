@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use netsniff_console::number::{duration, exact};
 use netsniff_console::paths::{is_same_file, is_stdin};
-use netsniff_console::progress::{ProgressLine, is_output_seen};
+use netsniff_console::terminal::progress::{ProgressLine, is_output_seen};
 use netsniff_console::{DAMAGED, DONE, FAILED, UsageError, print, quantity, say};
 use netsniff_packet::{Batch, LinkType, Loss, Progress, Source as _, Stage};
 use netsniff_pcapfile::{Facts, Interface, PacketNotes, Section};

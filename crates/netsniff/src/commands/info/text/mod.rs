@@ -7,6 +7,7 @@ use std::io;
 
 use netsniff_console::calendar::Date;
 use netsniff_console::printable::printable;
+use netsniff_console::terminal::table::{Align, Table};
 
 use super::report::{BurstReport, Report};
 use interfaces::LISTED;
@@ -137,20 +138,16 @@ fn times(report: &Report, text: &mut String) -> fmt::Result {
 
 fn bursts(bursts: &[BurstReport], text: &mut String) -> fmt::Result {
     let ratio = |ratio: Option<f64>| ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.1}"));
-    let (first, over) = ("within", "over mean");
-    line(
-        text,
-        "peaks",
-        &format!("{first:>6} {:>9} {over:>10} {:>16} {over:>10}", "packets", "bytes"),
-    )?;
+    let heads = ["within", "packets", "over mean", "bytes", "over mean"];
+    let mut table = Table::new(&heads.map(|head| (head, Align::Right)));
     for burst in bursts {
         let BurstReport { window_ms, packets, packets_to_mean, bytes, bytes_to_mean } = burst;
         let (packet_ratio, byte_ratio) = (ratio(*packets_to_mean), ratio(*bytes_to_mean));
         let (packets, bytes) = (grouped(*packets), grouped(*bytes));
-        let columns = format!(
-            "{window_ms:>3} ms {packets:>9} {packet_ratio:>10} {bytes:>16} {byte_ratio:>10}"
-        );
-        line(text, "", &columns)?;
+        table.row([format!("{window_ms} ms"), packets, packet_ratio, bytes, byte_ratio]);
+    }
+    for (at, row) in table.text().lines().enumerate() {
+        line(text, if at == 0 { "peaks" } else { "" }, row)?;
     }
     Ok(())
 }
