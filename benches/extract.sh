@@ -14,6 +14,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
 . benches/build.sh
+. benches/connection.sh
 
 capture='' runs=3 netsniff='' scratch=${TMPDIR:-/tmp}/netsniff-extract
 while [ $# -gt 0 ]; do
@@ -47,13 +48,7 @@ row() { printf '| %s | %s s | %s |\n' "$1" "$2" "$3"; }
 written() { "$netsniff" info --json "$1" | sed 's/.*"packets":\([0-9]*\).*/\1/'; }
 
 "$netsniff" analyze -q "$file" -o "$scratch/logs"
-# The connection in the middle of those of TCP with ten packets or more.
-read -r uid host port other service < <(awk -F'\t' '
-    /^#fields/ { for (n = 2; n <= NF; n++) at[$n] = n - 1 }
-    !/^#/ && $at["proto"] == "tcp" && $at["orig_pkts"] > 9 {
-        line[++count] = $at["uid"] " " $at["id.orig_h"] " " $at["id.orig_p"] " " $at["id.resp_h"] " " $at["id.resp_p"]
-    }
-    END { print line[int((count + 1) / 2)] }' "$scratch/logs/conn.log")
+read -r uid host port other service < <(middle_connection "$scratch/logs")
 rm -rf "$scratch/logs"
 filter="host $host and host $other and tcp port $port and port $service"
 
