@@ -11,7 +11,11 @@ if (place) {
       for (const [id, html] of Object.entries(JSON.parse(event.data))) {
         const part = document.getElementById(id);
         // Whoever stands on a link there would lose it.
-        if (part && !part.contains(document.activeElement) && part.innerHTML !== html) part.innerHTML = html;
+        if (!part || part.contains(document.activeElement)) continue;
+        // Read as the page was, or else the same would differ, and selections would go.
+        const made = document.createElement("template");
+        made.innerHTML = html;
+        if (part.innerHTML !== made.innerHTML) part.replaceChildren(made.content);
       }
     });
     button.textContent = "Freeze";
