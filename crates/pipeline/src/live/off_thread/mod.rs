@@ -6,7 +6,7 @@
 //! analysis, at its place.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -116,20 +116,20 @@ impl<C: Consumer + 'static> OffThread<C> {
         self.thread.take()?.join().ok()
     }
 
-    /// Sends it if there is room, or once there is, where nothing is captured any more.
-    fn send(&self, task: Task) -> Result<(), TrySendError<Task>> {
-        let Some(queue) = &self.queue else { return Err(TrySendError::Disconnected(task)) };
+    /// Sends it if there is room, or once there is, where nothing is captured any more. Whether it was sent.
+    fn send(&self, task: Task) -> bool {
+        let Some(queue) = &self.queue else { return false };
         // Counted before, so that the thread never takes off what was not counted.
         self.shared.queued.fetch_add(1, Ordering::Relaxed);
-        let sent = if self.shared.is_stopping() {
-            queue.send(task).map_err(|error| TrySendError::Disconnected(error.0))
+        let is_sent = if self.shared.is_stopping() {
+            queue.send(task).is_ok()
         } else {
-            queue.try_send(task)
+            queue.try_send(task).is_ok()
         };
-        if sent.is_err() {
+        if !is_sent {
             self.shared.queued.fetch_sub(1, Ordering::Relaxed);
         }
-        sent
+        is_sent
     }
 
     fn refuse(&mut self, packets: u64, loss: Option<&Loss>, first: Timestamp) {
@@ -235,7 +235,7 @@ impl<C: Consumer + 'static> Consumer for OffThread<C> {
             batch.push(&group.packet(record));
         }
         let packets = group.packets.len() as u64;
-        if self.send(Task::Group(batch)).is_ok() {
+        if self.send(Task::Group(batch)) {
             self.handed += packets;
             self.hole = None;
             self.last = group.packets.last().map(|packet| packet.timestamp).or(self.last);
@@ -246,11 +246,11 @@ impl<C: Consumer + 'static> Consumer for OffThread<C> {
 
     fn occupied(&mut self, occupancy: Occupancy, now: Timestamp) {
         // The next time will do.
-        let _ = self.send(Task::Occupied(occupancy, now));
+        self.send(Task::Occupied(occupancy, now));
     }
 
     fn idle(&mut self, settled: Timestamp) {
-        let _ = self.send(Task::Idle(settled));
+        self.send(Task::Idle(settled));
     }
 
     fn stopping(&mut self) {
