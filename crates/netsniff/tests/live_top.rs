@@ -3,9 +3,10 @@
 mod live_bed;
 
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -174,4 +175,38 @@ fn drops_are_on_the_screen_at_their_stage() {
     assert!(losses.contains("rx0: bad"), "{losses}");
     // The interval is told behind its end.
     view.await_screen("bad verdict", |screen| screen.contains("verdict bad: "));
+}
+
+/// A process with a name that would clear the screen talks to a host on the wire.
+#[test]
+fn the_process_that_has_a_socket_is_on_the_screen() {
+    let Some(bed) = Bed::up("top-processes") else { return };
+    bed.address();
+    let Some(view) = View::start(&bed, "") else { return };
+    view.await_screen("view", |screen| screen.contains("5 Processes"));
+    let name = "ev\x1b[2Jil";
+    fs::copy("/bin/bash", view.directory.join(name)).unwrap();
+    let listener = bed.in_sender(|| TcpListener::bind("192.0.2.1:80").unwrap());
+    let talk = "exec 3<>/dev/tcp/192.0.2.1/80; while :; do echo hello >&3; read -t 0.2; done";
+    let mut client = Command::new("ip")
+        .args(["netns", "exec", &bed.receiver()])
+        .arg(view.directory.join(name))
+        .args(["-c", talk])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let stream = listener.accept().unwrap();
+    view.keys(&["5"]);
+    let row = format!(r"ev\x1b[2Jil {} ", client.id());
+    let screen = view.await_screen("process", |screen| screen.contains(&row));
+    assert!(screen.contains("1 process\n"), "{screen}");
+    // It stays with its connection when it has gone.
+    client.kill().unwrap();
+    client.wait().unwrap();
+    drop(stream);
+    view.keys(&["3"]);
+    view.call(&["resize-window", "-x", "200", "-y", "24"]);
+    view.await_screen("end of the connection", |screen| {
+        screen.lines().any(|line| line.contains(row.trim_end()) && !line.contains(" open "))
+    });
 }

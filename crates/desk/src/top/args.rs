@@ -81,6 +81,8 @@ enum ViewArg {
     Connections,
     /// Where packets and bytes are lost
     Losses,
+    /// Processes of this host that have the sockets of connections, where traffic is live
+    Processes,
 }
 
 /// Where rows come from.

@@ -23,7 +23,7 @@ pub(crate) fn press(model: &mut Model, key: Key) -> Option<Command> {
         Key::Char('?' | 'h') => model.has_help = true,
         Key::Char(' ') => model.freeze(),
         Key::Char('w') => model.span = following(&SPANS, &model.span),
-        Key::Char(digit @ '1'..='4') => {
+        Key::Char(digit @ '1'..='5') => {
             let at = digit as usize - '1' as usize;
             VIEWS.get(at).into_iter().for_each(|(_, view)| model.show(view.clone()));
         }
@@ -114,6 +114,8 @@ fn enter(model: &mut Model) {
             connections(model, &format!("service = '{}'", name.replace('\'', "''")));
         }
         Subject::Connections => model.enter(Place::of(View::Table(Subject::Rows(name)))),
+        // No log has processes, so that no condition chooses their connections.
+        Subject::Processes => {}
         Subject::Rows(uid) => {
             let rows = model.data().kept.of(&uid);
             if let Some(row) = name.parse::<usize>().ok().and_then(|at| rows.get(at)) {
@@ -142,7 +144,10 @@ fn connections(model: &mut Model, condition: &str) {
 
 fn ask_condition(model: &mut Model) {
     let place = model.place();
-    if let View::Table(Subject::Hosts | Subject::Services | Subject::Connections) = place.view {
+    if let View::Table(
+        Subject::Hosts | Subject::Services | Subject::Connections | Subject::Processes,
+    ) = place.view
+    {
         let text = place.filter.as_ref().map(|filter| filter.text.clone()).unwrap_or_default();
         model.prompt = Some(Prompt { asks: Asks::Condition, text, wrong: None });
     } else {

@@ -65,6 +65,12 @@ pub fn run(args: &TopArgs) -> anyhow::Result<u8> {
         drop(sender);
         return once(args, &mut model, &events);
     }
+    #[cfg(target_os = "linux")]
+    if !args.interfaces.is_empty() {
+        let sockets = sender.clone();
+        let tell = move |table| sockets.send(Event::Sockets(table)).ok();
+        crate::watch::source::processes::watch(tell).context("cannot look for processes")?;
+    }
     let jobs = Jobs {
         program,
         files: args.inputs.clone(),

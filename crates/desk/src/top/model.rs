@@ -1,6 +1,7 @@
 //! The state of the view, and what keys and rows make of it. Nothing here reads, draws or waits.
 
 use crate::watch::data::Data;
+use crate::watch::data::sockets::SocketTable;
 use crate::watch::data::subjects::Span;
 use crate::watch::source::{Ending, Told};
 use crate::watch::tables::columns::first_sort;
@@ -77,11 +78,12 @@ pub(crate) enum View {
 }
 
 /// The main views, in the order of their numbers.
-pub(crate) const VIEWS: [(&str, View); 4] = [
+pub(crate) const VIEWS: [(&str, View); 5] = [
     ("Hosts", View::Table(Subject::Hosts)),
     ("Services", View::Table(Subject::Services)),
     ("Connections", View::Table(Subject::Connections)),
     ("Losses", View::Losses),
+    ("Processes", View::Table(Subject::Processes)),
 ];
 
 /// A line that is being typed.
@@ -109,6 +111,8 @@ pub(crate) enum Asks {
 pub(crate) enum Event {
     /// Something was told by where the rows come from, or is to be said.
     Told(Told),
+    /// Who has which sockets of this host now.
+    Sockets(SocketTable),
     /// Lines of text that were asked for came.
     Text(String, Vec<String>),
     /// A recording ended; what it said.
@@ -265,6 +269,7 @@ impl Model {
     pub(crate) fn update(&mut self, event: Event) -> Option<Command> {
         match event {
             Event::Told(told) => self.hear(told),
+            Event::Sockets(table) => self.live.connections.take_sockets(&table),
             Event::Text(title, lines) => {
                 self.message = None;
                 self.enter(Place::of(View::Text(title, lines)));

@@ -2,6 +2,7 @@
 
 use super::model::{Command, Event, Key, Model, Origin};
 use super::screen::as_text;
+use crate::watch::data::sockets::{Ends, Owners, SocketTable};
 use crate::watch::source::Told;
 
 /// Rows of two intervals: two hosts with rows, a third one among others in the second interval.
@@ -223,4 +224,24 @@ fn any_size_of_a_terminal_is_drawn() {
             assert!(!text.contains('\x1b') && !text.contains('\u{202e}'));
         }
     }
+}
+
+#[test]
+fn processes_have_the_sums_of_their_connections_and_steer_no_terminal() {
+    let mut model = model(Origin::Interfaces);
+    press(&mut model, &[Key::Char('5')]);
+    let shown = screen(&model);
+    assert_eq!(shown[4], "processes are known of live traffic of this host alone");
+    assert_eq!(words(&shown, 6)[..4], ["-", "1", "400", "B"]);
+    let [local, remote] = ["10.0.0.1:1000", "10.0.0.2:80"].map(|end| end.parse().unwrap());
+    let mut owners = Owners::default();
+    owners.add(&"ev\x1b[2Jil 7".into());
+    let owners = [(Ends::new(true, local, remote), owners)].into();
+    model.update(Event::Sockets(SocketTable { owners, hides_processes: true }));
+    let shown = screen(&model);
+    assert_eq!(shown[4], "1 process; processes of other users are not known");
+    assert_eq!(words(&shown, 6)[..7], [r"ev\x1b[2Jil", "7", "1", "400", "B", "6.00", "kB"]);
+    press(&mut model, &[Key::Char('3')]);
+    let wide = as_text(&model, 200, 24);
+    assert!(wide.contains(r"C1                 ev\x1b[2Jil 7"), "{wide}");
 }

@@ -40,9 +40,14 @@ fn caption(model: &Model, subject: &Subject, table: &Table) -> String {
         Subject::Hosts => ("host", data.hosts.is_beyond()),
         Subject::Services => ("service", data.services.is_beyond()),
         Subject::Connections => ("connection", data.connections.given_up() > 0),
+        Subject::Processes => ("process", data.connections.given_up() > 0),
         Subject::Rows(_) => ("row", data.kept.given_up() > 0),
     };
-    let mut text = things(table.rows.len() as u64, what);
+    let number = table.rows.len() as u64;
+    let mut text = match subject {
+        Subject::Processes => processes(model, number),
+        _ => things(number, what),
+    };
     if let Subject::Rows(uid) = subject {
         text = format!("{text} of {uid}");
         if let Some(row) = data.connections.row(uid) {
@@ -64,6 +69,23 @@ fn caption(model: &Model, subject: &Subject, table: &Table) -> String {
         };
     }
     printable(&text).into_owned()
+}
+
+/// How many processes there are, and what is not known of them. Connections without one have a row as well.
+fn processes(model: &Model, rows: u64) -> String {
+    let known = model.table().map_or(rows, |table| {
+        table.rows.iter().filter(|row| row.cells.first().is_some_and(|it| !it.is_unknown())).count()
+            as u64
+    });
+    let found = match known {
+        1 => "1 process".to_owned(),
+        known => format!("{} processes", count(known)),
+    };
+    match model.data().connections.hides_processes() {
+        None => "processes are known of live traffic of this host alone".to_owned(),
+        Some(true) => format!("{found}; processes of other users are not known"),
+        Some(false) => found,
+    }
 }
 
 /// The widths of the columns that fit; the first one gets what is left.

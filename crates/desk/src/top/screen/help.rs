@@ -8,7 +8,7 @@ use super::bold;
 
 /// Each key with what it does.
 const KEYS: [(&str, &str); 17] = [
-    ("1 2 3 4  Tab", "hosts, services, connections, losses"),
+    ("1 to 5  Tab", "hosts, services, connections, losses, processes"),
     ("↑ ↓  j k", "choose a row; PgUp PgDn Home End go further"),
     ("Enter", "host, service: connections; connection: rows; row: all of it"),
     ("Esc", "back"),

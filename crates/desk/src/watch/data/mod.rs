@@ -5,6 +5,7 @@
 //! | `row` | a row that was read back |
 //! | `figures` | what is counted, and how it is added up |
 //! | `subjects` | hosts, services and connections by name, with what is in no row of its own |
+//! | `sockets` | sockets of this host, and who has them |
 //! | `totals` | all packets, interval by interval |
 //! | `connections` | those that go on, and those that have ended |
 //! | `kept` | rows that name a connection |
@@ -15,6 +16,7 @@ pub(crate) mod connections;
 pub(crate) mod figures;
 pub(crate) mod kept;
 pub(crate) mod row;
+pub(crate) mod sockets;
 pub(crate) mod subjects;
 pub(crate) mod totals;
 

@@ -141,6 +141,14 @@ impl Subjects {
         sum.subjects()
     }
 
+    /// Whether there were rows of all others in the last intervals up to number `last`, or intervals were given up.
+    pub(crate) fn has_rests(&self, span: Span, last: i64) -> bool {
+        let Span::Last(intervals) = span else { return self.whole.rests > 0 || self.is_beyond };
+        let first = last.saturating_sub(i64::try_from(intervals).unwrap_or(i64::MAX) - 1);
+        self.given_up.is_some_and(|given_up| first <= given_up)
+            || self.recent.range(first..=last.max(first)).any(|(_, listing)| listing.rests > 0)
+    }
+
     /// Bytes of a subject in each of the last intervals; 0 where it had no row.
     pub(crate) fn trend(&self, name: &str, intervals: usize, last: i64) -> Vec<u64> {
         let intervals = i64::try_from(intervals).unwrap_or(i64::MAX);

@@ -5,11 +5,14 @@
 //! | `child` | an analysis |
 //! | `folder` | a directory of logs |
 //! | `growing` | a log file that may grow while it is read |
+//! | `processes` | the processes of this host that have sockets |
 //! | `tsv` | rows in Zeek's own format |
 
 pub(crate) mod child;
 pub(crate) mod folder;
 mod growing;
+#[cfg(target_os = "linux")]
+pub(crate) mod processes;
 mod tsv;
 
 /// Rows that are handed over at once.

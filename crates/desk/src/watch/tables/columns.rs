@@ -1,5 +1,7 @@
 //! The columns of each table, and the rows of what is known.
 
+use std::collections::{BTreeMap, HashSet};
+
 use super::cell::Cell;
 use super::filter::Filter;
 use super::{Subject, TableRow};
@@ -8,6 +10,9 @@ use crate::watch::data::figures::Figures;
 use crate::watch::data::row::LogRow;
 use crate::watch::data::subjects::{Span, Subjects};
 use crate::watch::data::{Data, UNKNOWN_SERVICE};
+
+/// What the row of connections is found by of which no process is known.
+const UNKNOWN_PROCESS: &str = "-";
 
 /// Intervals of a trend.
 const TREND: usize = 10;
@@ -74,6 +79,18 @@ const CONNECTIONS: &[Column] = &[
     text("QUALITY", 10),
     number("DURATION", 8),
     text("UID", 18),
+    text("PROCESS", 20),
+];
+
+const PROCESSES: &[Column] = &[
+    text("PROCESS", 20),
+    number("CONNS", 6),
+    number("ORIG", 9),
+    number("RESP", 9),
+    number("PACKETS", 8),
+    number("RETX", 6),
+    number("LOST NET", 8),
+    number("CAPTURE", 8),
 ];
 
 const ROWS: &[Column] = &[text("WHAT", 20), text("TIME", 12), text("LOG", 8)];
@@ -84,6 +101,7 @@ pub(crate) const fn of(subject: &Subject) -> &'static [Column] {
         Subject::Hosts => HOSTS,
         Subject::Services => SERVICES,
         Subject::Connections => CONNECTIONS,
+        Subject::Processes => PROCESSES,
         Subject::Rows(_) => ROWS,
     }
 }
@@ -92,7 +110,7 @@ pub(crate) const fn of(subject: &Subject) -> &'static [Column] {
 pub(crate) fn first_sort(subject: &Subject) -> usize {
     let title = match subject {
         Subject::Hosts => "SENT",
-        Subject::Services => "RESP",
+        Subject::Services | Subject::Processes => "RESP",
         Subject::Connections => "BYTES",
         Subject::Rows(_) => "TIME",
     };
@@ -116,6 +134,7 @@ pub(crate) fn rows(
             let rows = seats.into_iter().filter(wanted).filter_map(|seat| connection(&seat));
             (rows.collect(), all)
         }
+        Subject::Processes => processes(data, span, filter),
         Subject::Rows(uid) => {
             let rows: Vec<_> =
                 data.kept.of(uid).iter().enumerate().map(|(at, row)| told(at, row)).collect();
@@ -159,8 +178,38 @@ fn named(
     (rows.collect(), all)
 }
 
+/// Processes with the sums of their connections, and those of which no process is known as one.
+fn processes(data: &Data, span: Span, filter: Option<&Filter>) -> (Vec<TableRow>, usize) {
+    let mut sums: BTreeMap<Option<String>, (i64, bool, Figures)> = BTreeMap::new();
+    let is_partial = data.connections.is_partial(span, data.last());
+    let mut all = HashSet::new();
+    for Seat { row, process, figures, is_exact, .. } in data.connections.over(span, data.last()) {
+        all.insert(process.clone());
+        if filter.is_none_or(|filter| filter.holds(&row)) {
+            let sum = sums.entry(process).or_insert_with(|| (0, !is_partial, Figures::default()));
+            sum.0 += 1;
+            sum.1 &= is_exact;
+            sum.2 += &figures;
+        }
+    }
+    let rows = sums.into_iter().map(|(process, (connections, is_exact, figures))| {
+        let cells = vec![
+            Cell::text(process.as_deref()),
+            Cell::count(Some(connections), !is_partial),
+            Cell::bytes(figures.sent.bytes.0, is_exact),
+            Cell::bytes(figures.received.bytes.0, is_exact),
+            Cell::count(figures.packets(), is_exact),
+            Cell::count(figures.retransmitted.0, is_exact),
+            Cell::bytes(figures.network_lost.0, is_exact),
+            Cell::bytes(figures.capture_lost.0, is_exact),
+        ];
+        TableRow { name: process.as_deref().unwrap_or(UNKNOWN_PROCESS).into(), cells }
+    });
+    (rows.collect(), all.len())
+}
+
 fn connection(seat: &Seat) -> Option<TableRow> {
-    let Seat { row, has_ended, figures, is_exact } = seat;
+    let Seat { row, has_ended, process, figures, is_exact } = seat;
     let state = match (has_ended, row.text("conn_state")) {
         (false, _) => Some("open"),
         (true, state) => state,
@@ -181,6 +230,7 @@ fn connection(seat: &Seat) -> Option<TableRow> {
         Cell::text(row.text("quality")),
         Cell::duration(row.nanos("duration")),
         Cell::text(row.text("uid")),
+        Cell::text(process.as_deref()),
     ];
     Some(TableRow { name: row.text("uid")?.into(), cells })
 }

@@ -27,6 +27,8 @@ pub(crate) enum Subject {
     Services,
     /// Connections.
     Connections,
+    /// Processes of this host.
+    Processes,
     /// Rows of all logs that name a connection.
     Rows(Box<str>),
 }
