@@ -227,7 +227,9 @@ fn rules_of_sigma_find_the_rows_that_they_are_true_of() {
     };
     let mut servers: Vec<_> = conns.iter().filter(is_web).map(served).collect();
     let mut told: Vec<_> = web.iter().map(served).collect();
-    (servers.sort(), servers.dedup(), told.sort());
+    servers.sort();
+    servers.dedup();
+    told.sort();
     assert!(!told.is_empty());
     assert_eq!(told, servers, "one finding for each client and server in an hour");
     assert_eq!((&web[0]["confidence"], &web[0]["msg"]), (&"high".into(), &"Use of the web".into()));
@@ -237,7 +239,9 @@ fn rules_of_sigma_find_the_rows_that_they_are_true_of() {
     let dns = rows(&one, "dns");
     let mut failed: Vec<_> = dns.iter().filter(failing).map(served).collect();
     let mut told: Vec<_> = of("Sigma::Names_that_there_are_not").iter().map(served).collect();
-    (failed.sort(), failed.dedup(), told.sort());
+    failed.sort();
+    failed.dedup();
+    told.sort();
     assert_eq!(told, failed);
     assert!(!told.is_empty());
     for workers in ["2", "3"] {
