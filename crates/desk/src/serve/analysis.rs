@@ -1,9 +1,8 @@
 //! An analysis whose logs are shown: a process of its own, as for the view in the terminal.
 
 use std::ffi::OsString;
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -13,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use netsniff_console::say;
+use rustix::fs::{AtFlags, Mode, OFlags, openat, renameat, unlinkat};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::report::SUMMARY;
@@ -52,14 +52,14 @@ impl Analysis {
         let said = child.stderr.take().map(pass_on);
         let summary = child.stdout.take().map(gather);
         let child = Arc::new(Mutex::new(child));
-        let (waits, name) = (Arc::clone(&child), directory.join(SUMMARY));
+        let (waits, directory) = (Arc::clone(&child), directory.to_owned());
         let wait = move || {
             let status = wait(&waits);
             let said = said.and_then(|said| said.join().ok()).flatten();
             let (is_good, how) = ending(&status, said);
             let summary = summary.and_then(|summary| summary.join().ok()).unwrap_or_default();
-            if is_good && let Err(error) = write(&name, &summary) {
-                say(&format!("cannot write {}: {error}", name.display()));
+            if is_good && let Err(error) = write(&directory, &summary) {
+                say(&format!("cannot write {SUMMARY} in {}: {error}", directory.display()));
             }
             ended(is_good, how);
         };
@@ -134,10 +134,20 @@ fn gather(printed: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     })
 }
 
-fn write(path: &Path, summary: &[u8]) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.write_all(summary)
+/// Writes the summary beside the logs. The directory may belong to the user whom the analysis became, so that no
+/// link in it is followed.
+fn write(directory: &Path, summary: &[u8]) -> std::io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(directory, flags, Mode::empty())?;
+    let name = format!(".{SUMMARY}.{}", std::process::id());
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut file = File::from(openat(&directory, &name, flags, Mode::RUSR | Mode::WUSR)?);
+    let written = file.write_all(summary);
+    let written = written.and_then(|()| Ok(renameat(&directory, &name, &directory, SUMMARY)?));
+    if written.is_err() {
+        let _ = unlinkat(&directory, &name, AtFlags::empty());
+    }
+    written
 }
 
 /// Passes on what it says, and keeps the last line.
@@ -157,4 +167,25 @@ fn pass_on(said: impl Read + Send + 'static) -> JoinHandle<Option<String>> {
             }
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_summary_is_not_written_through_a_link() {
+        let directory = std::env::temp_dir().join(format!("netsniff-link-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let other = directory.join("other");
+        fs::write(&other, "kept").unwrap();
+        std::os::unix::fs::symlink(&other, directory.join(SUMMARY)).unwrap();
+        write(&directory, b"{}").unwrap();
+        let (kept, summary) =
+            (fs::read(&other).unwrap(), fs::read(directory.join(SUMMARY)).unwrap());
+        let files = fs::read_dir(&directory).unwrap().count();
+        fs::remove_dir_all(&directory).unwrap();
+        assert_eq!((kept.as_slice(), summary.as_slice(), files), (&b"kept"[..], &b"{}"[..], 2));
+    }
 }
