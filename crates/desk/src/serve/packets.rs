@@ -102,13 +102,14 @@ impl Packets {
         let child = self.command(uid).spawn();
         let mut child =
             child.map_err(|error| Failure::inside(&format!("cannot extract: {error}")))?;
-        let (Some(mut output), Some(mut said)) = (child.stdout.take(), child.stderr.take()) else {
+        let (Some(mut output), Some(said)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(Failure::inside("the extraction has no output"));
         };
+        // Read all along: a process whose pipe is full would wait.
+        let said = tokio::spawn(beginning(said));
         let first = piece(&mut output).await;
         let Some(first) = first else {
-            let mut text = String::new();
-            let _ = (&mut said).take(4096).read_to_string(&mut text).await;
+            let text = said.await.unwrap_or_default();
             let text = text.trim().trim_start_matches("netsniff: ");
             let text = if text.is_empty() { "no packet was found" } else { text };
             return Err(Failure::missing(text));
@@ -136,6 +137,14 @@ impl Packets {
         });
         Ok(Body::from_stream(ReceiverStream::new(pieces)))
     }
+}
+
+/// The first of what it says, after all of that was read.
+async fn beginning(mut said: tokio::process::ChildStderr) -> String {
+    let mut text = Vec::new();
+    let _ = (&mut said).take(4096).read_to_end(&mut text).await;
+    let _ = tokio::io::copy(&mut said, &mut tokio::io::sink()).await;
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// The next bytes; `None` at the end.
