@@ -22,8 +22,9 @@ mod rows;
 mod site;
 mod watched;
 
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::collections::BTreeSet;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -64,6 +65,13 @@ pub fn run(args: &ServeArgs) -> anyhow::Result<u8> {
         let said = format!("{} has no logs in lines of columns or JSON", directory.display());
         return Err(UsageError(said).into());
     }
+    if kind == Kind::Captures && !files_of(&directory).is_empty() {
+        let said = format!(
+            "{} has logs: show them by netsniff serve {0}, or name another directory",
+            directory.display()
+        );
+        return Err(UsageError(said).into());
+    }
     let guard = args.listening.open()?;
     let watched = Watched::start(&directory).context("cannot start a thread")?;
     let site = Site::new(args, kind, directory.clone(), Arc::clone(&watched))?;
@@ -86,12 +94,21 @@ fn analyse(args: &ServeArgs, directory: &Path, watched: Arc<Watched>) -> anyhow:
         umask(Mode::RWXG | Mode::RWXO);
     }
     let words = args.analysis(directory);
-    let logs = directory.to_owned();
+    let (logs, before) = (directory.to_owned(), files_of(directory));
     let ended = move |is_good: bool, how| {
-        let has_logs = Folder::open(&logs).is_ok_and(|folder| !folder.is_empty());
+        // Logs of a run before are no logs of this one, whatever their names are now.
+        let has_logs = !files_of(&logs).is_subset(&before);
         watched.end_analysis(how, is_good || has_logs);
     };
     Analysis::start(&words, directory, ended)
+}
+
+/// The files of logs in a directory, by device and inode.
+fn files_of(directory: &Path) -> BTreeSet<(u64, u64)> {
+    let Ok(folder) = Folder::open(directory) else { return BTreeSet::new() };
+    let files = folder.logs().flat_map(|(_, files)| files);
+    let data = files.filter_map(|file| fs::metadata(&file.path).ok());
+    data.map(|data| (data.dev(), data.ino())).collect()
 }
 
 async fn serve(guard: Guard, site: Site) -> anyhow::Result<()> {
