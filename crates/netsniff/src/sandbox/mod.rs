@@ -20,13 +20,14 @@ mod filters;
 pub mod outputs;
 pub mod user;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 
 pub use self::args::SafetyArgs;
 pub use self::files::Files;
 pub use self::outputs::Outputs;
 pub use self::user::Identity;
 use netsniff_console::UsageError;
+use rustix::process::{getppid, parent_process_death_signal, set_parent_process_death_signal};
 
 /// How much is forbidden.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -73,8 +74,14 @@ impl Sandbox {
     /// kernel refuses, or something is still there.
     pub fn enter(self) -> anyhow::Result<Active> {
         self.outputs.make(&self.identity)?;
+        let (parent, at_its_end) = (getppid(), parent_process_death_signal()?);
         self.identity.assume()?;
         capabilities::keep_only(self.keeps_net_raw)?;
+        if at_its_end.is_some() {
+            // The kernel forgets it where the user changes (PR_SET_PDEATHSIG, prctl(2)).
+            set_parent_process_death_signal(at_its_end)?;
+            ensure!(getppid() == parent, "the process that started this has ended");
+        }
         rustix::thread::set_no_new_privs(true).context("cannot forbid new rights")?;
         if let Some(why) = self.outputs.refused(&self.identity) {
             return Err(UsageError(why).into());
