@@ -17,6 +17,8 @@ pub struct Folder {
     pub unread: Vec<String>,
     /// Names of files that are not read since another form of the same log is, which may have the same rows.
     pub doubled: Vec<String>,
+    /// Names of files that look like logs of which nothing is known.
+    pub unknown: Vec<String>,
 }
 
 /// A file of a log.
@@ -56,9 +58,19 @@ impl Folder {
             let form = READ.iter().rposition(|end| name.ends_with(end));
             (form, name.clone())
         });
-        let mut folder = Self { logs: BTreeMap::new(), unread: Vec::new(), doubled: Vec::new() };
+        let mut folder = Self {
+            logs: BTreeMap::new(),
+            unread: Vec::new(),
+            doubled: Vec::new(),
+            unknown: Vec::new(),
+        };
         for name in names {
-            let Some(log) = log_of(&name) else { continue };
+            let Some(log) = log_of(&name) else {
+                if stem_of(&name).is_some_and(|_| name.contains(".log")) {
+                    folder.unknown.push(name);
+                }
+                continue;
+            };
             if let Some(stem) = stem_of(&name) {
                 let files = folder.logs.entry(log.path).or_default();
                 if files.iter().any(|file| stem_of(&file.name) == Some(stem)) {

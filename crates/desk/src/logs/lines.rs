@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::read::MultiGzDecoder;
 
+use super::open::open_log;
+
 /// Bytes of the longest line. The logs' own bounds on text keep their rows far below it.
 const LONGEST: usize = 1 << 20;
 /// Bytes read at once.
@@ -52,7 +54,7 @@ pub(super) enum Line {
 impl Lines {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let bytes = Arc::new(AtomicU64::new(0));
-        let file = Counted { file: File::open(path)?, bytes: Arc::clone(&bytes) };
+        let file = Counted { file: open_log(path)?, bytes: Arc::clone(&bytes) };
         let mut file = BufReader::with_capacity(READ_SIZE, file);
         let is_packed = file.fill_buf()?.starts_with(&GZIP);
         let input: Box<dyn BufRead> = if is_packed {

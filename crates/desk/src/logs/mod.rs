@@ -5,6 +5,7 @@
 //! | `folder` | which files of a directory are which log |
 //! | `reader` | a file to its rows, one at a time, whatever is wrong with it |
 //! | `lines` | lines of bounded length, packed or not |
+//! | `open` | how a file is opened, in directories that others may own |
 //! | `row` | the values of a row, by the names of columns |
 //! | `typed` | a row as its log declares it, for conditions |
 //! | `text` | values as the formats write them, to text and numbers |
@@ -13,12 +14,14 @@
 
 mod folder;
 mod lines;
+mod open;
 mod reader;
 mod row;
 mod text;
 mod typed;
 
 pub use folder::{Folder, LogFile};
+pub(crate) use open::open_log;
 pub use reader::{Faults, Reader};
 pub use row::Row;
 pub(crate) use typed::TypedRow;

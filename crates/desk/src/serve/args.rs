@@ -4,9 +4,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::Context as _;
 use netsniff_console::UsageError;
 use netsniff_console::quantity::{at_least_one, interval};
 
+use super::control::Control;
 use super::guard::Listening;
 
 /// Show traffic in a browser: what goes on, connections and their packets, findings, and what to believe
@@ -43,6 +45,12 @@ pub struct ServeArgs {
     pub(super) captures: Vec<PathBuf>,
     #[command(flatten)]
     pub(super) listening: Listening,
+    /// Let a browser begin and end recordings of the live traffic. Otherwise it only shows
+    #[arg(long, requires = "interfaces")]
+    control: bool,
+    /// Where these recordings go
+    #[arg(long, value_name = "DIR", requires = "control", default_value = ".")]
+    record_to: PathBuf,
     /// Length of an interval, as 1s or 100ms
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     interval: Duration,
@@ -148,6 +156,26 @@ impl ServeArgs {
             });
         }
         None
+    }
+
+    /// What a browser may do.
+    ///
+    /// # Errors
+    ///
+    /// When this program cannot be found.
+    pub(super) fn control(&self) -> anyhow::Result<Option<Control>> {
+        if !self.control {
+            return Ok(None);
+        }
+        let program = std::env::current_exe().context("cannot find this program")?;
+        let mut words = vec![OsString::from("record"), OsString::from("-q")];
+        for interface in &self.interfaces {
+            words.extend(["--interface".into(), interface.into()]);
+        }
+        if let Some(filter) = &self.filter {
+            words.extend(["--filter".into(), filter.into()]);
+        }
+        Ok(Some(Control::new(program, words, self.record_to.clone())))
     }
 
     /// The words of the analysis whose logs go to a directory.

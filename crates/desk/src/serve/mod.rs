@@ -3,6 +3,7 @@
 //! | module | concern |
 //! |---|---|
 //! | `args` | the arguments |
+//! | `control` | what a browser may do, where it is let |
 //! | `guard` | where it listens, and who may look |
 //! | `analysis` | the analysis whose logs are shown, a process of its own |
 //! | `watched` | what rows of intervals have told so far |
@@ -14,6 +15,7 @@
 mod analysis;
 mod answer;
 mod args;
+mod control;
 mod guard;
 mod packets;
 mod pages;
@@ -80,10 +82,12 @@ pub fn run(args: &ServeArgs) -> anyhow::Result<u8> {
         Kind::Logs => None,
         Kind::Captures | Kind::Live => Some(analyse(args, &directory, watched)?),
     };
+    let packets = Arc::clone(&site.packets);
     let runtime = tokio::runtime::Runtime::new().context("cannot start threads")?;
     let result = runtime.block_on(serve(guard, site));
     // Streams of events have no end of their own.
     runtime.shutdown_background();
+    packets.end();
     drop(analysis);
     result.map(|()| DONE)
 }

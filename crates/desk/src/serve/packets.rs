@@ -2,8 +2,10 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::Stdio;
-use std::sync::Arc;
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use axum::body::{Body, Bytes};
@@ -20,14 +22,18 @@ use crate::watch::source::child::listen;
 #[derive(Debug)]
 pub(super) struct Packets {
     program: PathBuf,
-    files: Vec<PathBuf>,
+    files: Mutex<Vec<PathBuf>>,
     filter: Option<String>,
-    /// Why there are none.
-    pub(super) kept_back: Option<&'static str>,
+    /// Why there are none, unless a recording comes.
+    kept_back: Option<&'static str>,
+    /// Those that are read here.
+    running: Mutex<Vec<Arc<Mutex<Child>>>>,
     /// How many extractions there may be at once.
     extractions: Arc<Semaphore>,
 }
 
+/// How often it is asked whether anybody waits.
+const PAUSE: Duration = Duration::from_millis(100);
 /// Extractions at once: each may read all captures.
 const EXTRACTIONS: usize = 2;
 /// Bytes that are passed on at once.
@@ -42,9 +48,10 @@ impl Packets {
     pub(super) fn of(args: &ServeArgs) -> anyhow::Result<Self> {
         Ok(Self {
             program: std::env::current_exe().context("cannot find this program")?,
-            files: args.files().to_vec(),
+            files: Mutex::new(args.files().to_vec()),
             filter: args.filter.clone(),
             kept_back: args.keeps_packets_back(),
+            running: Mutex::default(),
             extractions: Arc::new(Semaphore::new(EXTRACTIONS)),
         })
     }
@@ -57,22 +64,62 @@ impl Packets {
     pub(super) fn read<T>(
         &self,
         uid: &str,
+        given_up: &Arc<AtomicBool>,
         read: impl FnOnce(std::process::ChildStdout) -> Result<T, String>,
     ) -> Result<T, String> {
-        if let Some(why) = self.kept_back {
+        if let Some(why) = self.kept_back() {
             return Err(why.to_owned());
         }
         let mut command = self.command(uid).into_std();
         let mut child = command.spawn().map_err(|error| format!("cannot extract: {error}"))?;
         let said = child.stderr.take().map(listen);
         let output = child.stdout.take().ok_or("the extraction has no output")?;
+        let child = Arc::new(Mutex::new(child));
+        locked(&self.running).push(Arc::clone(&child));
+        // Where nobody waits any more it is not to read all captures.
+        let (watched, given_up) = (Arc::downgrade(&child), Arc::clone(given_up));
+        std::thread::spawn(move || {
+            while let Some(child) = watched.upgrade() {
+                if given_up.load(Ordering::Relaxed) {
+                    let _ = locked(&child).kill();
+                    return;
+                }
+                drop(child);
+                std::thread::sleep(PAUSE);
+            }
+        });
         let value = read(output);
         // Its output is closed now, so that it ends whatever is left.
-        let status = child.wait().map_err(|error| error.to_string())?;
+        let status = loop {
+            match locked(&child).try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) => {}
+                Err(error) => return Err(error.to_string()),
+            }
+            std::thread::sleep(PAUSE / 10);
+        };
+        locked(&self.running).retain(|one| !Arc::ptr_eq(one, &child));
         let said = said.and_then(|said| said.join().ok()).unwrap_or_default();
         match value {
             Err(_) if !said.is_empty() && !status.success() => Err(said.join("; ")),
             value => value,
+        }
+    }
+
+    /// Why packets of connections cannot be had.
+    pub(super) fn kept_back(&self) -> Option<&'static str> {
+        self.kept_back.filter(|_| locked(&self.files).is_empty())
+    }
+
+    /// Packets are in this file, too.
+    pub(super) fn add(&self, file: PathBuf) {
+        locked(&self.files).push(file);
+    }
+
+    /// Ends what goes on.
+    pub(super) fn end(&self) {
+        for child in locked(&self.running).drain(..) {
+            let _ = locked(&child).kill();
         }
     }
 
@@ -83,7 +130,7 @@ impl Packets {
         }
         words.extend(["--uid".into(), uid.into(), "-w".into(), "-".into(), "--".into()]);
         let mut command = Command::new(&self.program);
-        command.args(words).args(&self.files).stdin(Stdio::null());
+        command.args(words).args(&*locked(&self.files)).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         command
     }
@@ -94,7 +141,7 @@ impl Packets {
     ///
     /// Why there are none.
     pub(super) async fn of_connection(&self, uid: &str) -> Result<Body, Failure> {
-        if let Some(why) = self.kept_back {
+        if let Some(why) = self.kept_back() {
             return Err(Failure::missing(why));
         }
         let permit = Arc::clone(&self.extractions).acquire_owned().await;
@@ -157,4 +204,8 @@ async fn piece(output: &mut tokio::process::ChildStdout) -> Option<Bytes> {
         }
     }
     (!bytes.is_empty()).then(|| Bytes::from(bytes))
+}
+
+fn locked<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
+    it.lock().unwrap_or_else(PoisonError::into_inner)
 }

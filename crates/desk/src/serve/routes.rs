@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::get;
+use axum::routing::{get, post};
 
 use super::answer::{Failure, typed};
 use super::pages;
@@ -24,6 +24,7 @@ pub(super) fn router(site: Site) -> Router {
         .route("/connections/{uid}/packets", get(pages::connection::packets))
         .route("/connections/{uid}/packets.pcapng", get(pages::connection::download))
         .route("/connections/{uid}/sequence", get(pages::connection::picture))
+        .route("/control/record", post(pages::control::record))
         .route("/findings", get(pages::browse::findings))
         .route("/health", get(pages::health::page))
         .route("/logs", get(pages::browse::logs))

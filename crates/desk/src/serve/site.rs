@@ -1,17 +1,18 @@
 //! What all pages have in common, and how they are made.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use axum::response::Response;
 use minijinja::{Environment, Value, context};
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 
 use super::answer::{Failure, typed};
 use super::args::{Kind, ServeArgs};
+use super::control::Control;
 use super::packets::Packets;
 use super::watched::Watched;
 use crate::page;
@@ -24,10 +25,12 @@ pub(super) struct Site {
     /// Where the logs are.
     pub(super) directory: PathBuf,
     pub(super) watched: Arc<Watched>,
-    pub(super) packets: Packets,
+    pub(super) packets: Arc<Packets>,
+    /// What a browser may do, where it may do anything.
+    pub(super) control: Option<Control>,
     templates: Environment<'static>,
     /// How many may read logs at once.
-    readers: Semaphore,
+    readers: Arc<Semaphore>,
     overview: Mutex<Option<(Instant, Arc<Overview>)>>,
 }
 
@@ -67,9 +70,10 @@ impl Site {
             kind,
             directory,
             watched,
-            packets: Packets::of(args)?,
+            packets: Arc::new(Packets::of(args)?),
+            control: args.control()?,
             templates,
-            readers: Semaphore::new(READERS),
+            readers: Arc::new(Semaphore::new(READERS)),
             overview: Mutex::new(None),
         })
     }
@@ -98,12 +102,18 @@ impl Site {
     /// What reading them fails at.
     pub(super) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
-        read: impl FnOnce(&Self, &AtomicBool) -> anyhow::Result<T> + Send + 'static,
+        read: impl FnOnce(&Self, &Arc<AtomicBool>) -> anyhow::Result<T> + Send + 'static,
     ) -> Result<T, Failure> {
-        let _permit = self.readers.acquire().await.map_err(|_| Failure::inside("it ends"))?;
+        let permit = Arc::clone(&self.readers).acquire_owned().await;
+        let permit = permit.map_err(|_| Failure::inside("it ends"))?;
         let given_up = GivenUp::default();
         let (site, told) = (Arc::clone(self), Arc::clone(&given_up.0));
-        let result = tokio::task::spawn_blocking(move || read(&site, &told)).await;
+        // Whoever asked may go; the place is free when the work has ended.
+        let work = move || {
+            let _permit = permit;
+            read(&site, &told)
+        };
+        let result = tokio::task::spawn_blocking(work).await;
         match result {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => Err(Failure::inside(&format!("{error:#}"))),
@@ -111,15 +121,20 @@ impl Site {
         }
     }
 
-    /// What all logs amount to, of some seconds ago at most.
-    pub(super) fn overview(&self) -> anyhow::Result<Arc<Overview>> {
-        let mut kept = self.overview.lock().unwrap_or_else(PoisonError::into_inner);
+    /// What all logs amount to, of some seconds ago at most. Who asks meanwhile waits for the same.
+    ///
+    /// # Errors
+    ///
+    /// What reading them fails at.
+    pub(super) async fn overview(self: &Arc<Self>) -> Result<Arc<Overview>, Failure> {
+        let mut kept = self.overview.lock().await;
         if let Some((when, overview)) = &*kept
             && when.elapsed() < FRESH
         {
             return Ok(Arc::clone(overview));
         }
-        let overview = Arc::new(report::overview(&self.directory)?);
+        let overview = self.read(|site, _| report::overview(&site.directory)).await?;
+        let overview = Arc::new(overview);
         *kept = Some((Instant::now(), Arc::clone(&overview)));
         Ok(overview)
     }

@@ -66,6 +66,11 @@ impl Watched {
         Ok(watched)
     }
 
+    /// Says something to all who look.
+    pub(super) fn say(&self, text: String) {
+        self.hear(Told::Said(text));
+    }
+
     /// What is known now.
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

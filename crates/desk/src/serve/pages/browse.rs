@@ -136,7 +136,9 @@ pub(crate) async fn logs(State(site): Pages) -> Answer {
         .doubled
         .iter()
         .map(|name| format!("{name} is not read: another form of the log is."));
-    table.notes.extend(unread.chain(doubled));
+    let unknown =
+        folder.unknown.iter().map(|name| format!("{name} is of a log that is not known here."));
+    table.notes.extend(unread.chain(doubled).chain(unknown));
     site.page(
         "sections.html",
         "/logs",
@@ -200,7 +202,7 @@ async fn show(State(site): Pages, view: View, Query(asked): Query<Asked>) -> Ans
 /// How much was found, in a sentence.
 fn said(found: &Found, page: usize, most: usize) -> String {
     if found.all == 0 {
-        return "There is no row yet.".to_owned();
+        return "The log has no row.".to_owned();
     }
     let first = (page - 1).saturating_mul(most) + 1;
     let shown = if found.rows.is_empty() {
@@ -208,6 +210,9 @@ fn said(found: &Found, page: usize, most: usize) -> String {
     } else {
         format!("{} to {}", exact(first as i128), exact((first + found.rows.len() - 1) as i128))
     };
+    if found.matched == 0 {
+        return format!("None of {} rows meets the condition.", exact(found.all.into()));
+    }
     let of = exact(found.matched.into());
     if found.matched == found.all {
         format!("{shown} of {of} rows.")
@@ -269,9 +274,12 @@ impl View {
             };
             found.rows.iter().any(cell)
         };
+        let (sorted, _) = self.order(asked);
+        let is_asked =
+            |field: &FieldInfo| field.name == sorted || asked.condition.contains(field.name);
         let fields = self.log.fields.iter().enumerate();
         let fields: Vec<(usize, &FieldInfo)> = if self.columns.is_empty() {
-            fields.filter(|(at, _)| is_set(*at)).collect()
+            fields.filter(|(at, field)| is_set(*at) || is_asked(field)).collect()
         } else {
             let at = |name: &&str| fields.clone().find(|(_, field)| field.name == *name);
             self.columns.iter().filter_map(at).collect()

@@ -40,11 +40,11 @@ pub(crate) async fn page(State(site): Pages, Path(uid): Path<String>) -> Answer 
     };
     let ends = end("id.orig_h", "id.orig_p").zip(end("id.resp_h", "id.resp_p"));
     let title = ends.map_or_else(|| uid.clone(), |(one, other)| format!("{one} \u{2192} {other}"));
-    let others = naming.logs.iter().filter(|named| named.log.path != "conn");
+    let others = naming.logs.iter().filter(|named| named.log.path != "conn" || named.all > 1);
     let logs: Vec<_> = others.map(OfLog::of).collect();
     let of = context! {
         title => title, uid => uid, is_open => conn.is_none(), facts => facts, logs => logs,
-        wrong => naming.wrong, kept_back => site.packets.kept_back,
+        wrong => naming.wrong, kept_back => site.packets.kept_back(),
     };
     site.page("connection.html", "/connections", of)
 }
@@ -65,7 +65,9 @@ pub(crate) async fn download(State(site): Pages, Path(uid): Path<String>) -> Ans
 pub(crate) async fn packets(State(site): Pages, Path(uid): Path<String>) -> Answer {
     checked(&uid)?;
     let asked = uid.clone();
-    let lines = site.read(move |site, _| Ok(site.packets.read(&asked, packets::lines))).await?;
+    let lines = site
+        .read(move |site, given_up| Ok(site.packets.read(&asked, given_up, packets::lines)))
+        .await?;
     let lines = lines.map_err(|said| Failure::missing(&said))?;
     let of = context! { title => format!("Packets of {uid}"), uid => uid, lines => lines };
     site.page("packets.html", "/connections", of)
@@ -91,7 +93,8 @@ pub(crate) async fn picture(
         sequence.html().map_err(|error| error.to_string())
     };
     let found = uid.clone();
-    let html = site.read(move |site, _| Ok(site.packets.read(&found, draw))).await?;
+    let html =
+        site.read(move |site, given_up| Ok(site.packets.read(&found, given_up, draw))).await?;
     let html = html.map_err(|said| Failure::missing(&said))?;
     if asked.part.is_some() {
         return Ok(typed("text/html; charset=utf-8", html));

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::{Answer, Pages};
+use crate::logs::Folder;
 use crate::page::Tile;
 use crate::page::plot::Layers;
 use crate::page::table::{Cell, Column, Table, moment};
@@ -53,11 +54,11 @@ pub(crate) async fn page(State(site): Pages, Query(asked): Query<Asked>) -> Answ
     let (name, span) = asked.span(&site.kind);
     // Logs without intervals have nothing that goes on: what they amount to is told instead.
     let has_series = site.kind != Kind::Logs || {
-        let directory = site.directory.clone();
-        crate::logs::Folder::open(&directory).is_ok_and(|folder| folder.has("series"))
+        let folder = site.read(|site, _| Folder::open(&site.directory)).await?;
+        folder.has("series")
     };
     if !has_series {
-        let overview = site.read(|site, _| site.overview()).await?;
+        let overview = site.overview().await?;
         let (verdict, sections) = (&overview.verdict, &overview.sections);
         let of = context! { verdict => verdict, sections => sections, lead => NO_SERIES, title => "Overview" };
         return site.page("sections.html", "/", of);
@@ -124,10 +125,17 @@ fn fragments(site: &Site, span: Span) -> Value {
     context! {
         head => render(context! { verdict => verdict, look => look, tiles => tiles }),
         picture => render(context! { svg => picture }),
+        control => render(context! { control => control(site) }),
         hosts => render(context! { table => hosts }),
         services => render(context! { table => services }),
         connections => render(context! { table => connections }),
     }
+}
+
+/// What a browser may do, and what is done.
+fn control(site: &Site) -> Option<Value> {
+    let control = site.control.as_ref()?;
+    Some(context! { recording => control.recording() })
 }
 
 /// The colour of a verdict.
@@ -243,6 +251,9 @@ fn list(known: &Known, subject: &Subject, span: Span) -> Table {
                 }
                 _ => None,
             };
+            if cell.is_unknown() {
+                return Cell::unset("not known");
+            }
             Cell { value, ..Cell::text(cell.shown()) }.linked(link)
         });
         cells.collect()

@@ -14,7 +14,7 @@ const ABOUT_LOGS: [&str; 2] = ["trust", "sources"];
 
 /// The page.
 pub(crate) async fn page(State(site): Pages) -> Answer {
-    let overview = site.read(|site, _| site.overview()).await;
+    let overview = site.overview().await;
     let losses: Vec<_> = lines(&site.watched.state().data)
         .into_iter()
         .map(|(look, text)| (class(look), text))
@@ -49,7 +49,8 @@ const fn class(look: Look) -> &'static str {
 
 /// The report as a file.
 pub(crate) async fn report(State(site): Pages) -> Answer {
-    let html = site.read(|site, _| site.overview()?.html(&site.title)).await?;
+    let overview = site.overview().await?;
+    let html = site.read(move |site, _| overview.html(&site.title)).await?;
     let head = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
         (header::CONTENT_DISPOSITION, "attachment; filename=\"report.html\""),

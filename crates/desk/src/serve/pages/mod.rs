@@ -5,10 +5,12 @@
 //! | `dashboard` | what goes on, renewed as it does |
 //! | `browse` | rows of a log by a condition, in order, a page at a time |
 //! | `connection` | one connection: its rows in all logs, its packets |
+//! | `control` | what a browser asks to be done |
 //! | `health` | what the capture lost, whether the logs can be believed, and the report |
 
 pub(super) mod browse;
 pub(super) mod connection;
+pub(super) mod control;
 pub(super) mod dashboard;
 pub(super) mod health;
 

@@ -1,6 +1,7 @@
 //! What rows are in order by: values of a column as its type has them.
 
 use core::cmp::Ordering;
+use std::net::IpAddr;
 
 use netsniff_analysis::record::{FieldInfo, Scalar, Shape};
 
@@ -15,6 +16,7 @@ pub(super) enum Key {
     Number(i128),
     /// A number with a fraction, as bits in the order of their values.
     Fraction(i64),
+    Address(IpAddr),
     Text(Box<str>),
 }
 
@@ -40,17 +42,8 @@ impl Key {
             Scalar::Int => row.int(name).map(|it| Self::Number(it.into())),
             Scalar::Bool => row.flag(name).map(|it| Self::Number(it.into())),
             Scalar::Double => row.text(name)?.parse().ok().map(fraction),
-            Scalar::Addr => {
-                let text = row.text(name)?;
-                let number = match text.parse().ok()? {
-                    std::net::IpAddr::V4(address) => i128::from(address.to_bits()),
-                    // Behind all of version 4.
-                    std::net::IpAddr::V6(address) => {
-                        i128::try_from(address.to_bits() >> 1).unwrap_or(i128::MAX)
-                    }
-                };
-                Some(Self::Number(number))
-            }
+            // Those of version 4 come before those of version 6.
+            Scalar::Addr => row.text(name)?.parse().ok().map(Self::Address),
             Scalar::Enum | Scalar::String => {
                 let text = row.text(name)?.to_lowercase();
                 let end = text.floor_char_boundary(COMPARED);
@@ -93,6 +86,13 @@ impl Ord for Rank {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses_are_in_the_order_of_their_versions_and_numbers() {
+        let addresses = ["0.0.0.1", "255.0.0.1", "::1", "2001:db8::2", "2001:db8::3"];
+        let keys = addresses.map(|text| Key::Address(text.parse().unwrap()));
+        assert!(keys.is_sorted_by(|one, other| one < other), "{keys:?}");
+    }
 
     #[test]
     fn fractions_are_in_the_order_of_numbers() {

@@ -5,9 +5,21 @@ if (place) {
   const button = document.createElement("button");
   button.type = "button";
   place.querySelector(".line").append(button);
+  const state = document.createElement("p");
+  state.className = "wrong";
+  state.setAttribute("role", "status");
+  state.hidden = true;
+  place.querySelector(".line").after(state);
+  let last = new Date();
   const begin = () => {
     events = new EventSource(place.dataset.events);
+    events.addEventListener("open", () => (state.hidden = true));
+    events.addEventListener("error", () => {
+      state.hidden = false;
+      state.textContent = "No connection to netsniff: what is shown is of " + last.toLocaleTimeString() + ".";
+    });
     events.addEventListener("parts", (event) => {
+      last = new Date();
       for (const [id, html] of Object.entries(JSON.parse(event.data))) {
         const part = document.getElementById(id);
         // Whoever stands on a link there would lose it.

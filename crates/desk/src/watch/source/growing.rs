@@ -6,9 +6,9 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 
 use flate2::write::MultiGzDecoder;
-use rustix::fs::{Mode, OFlags};
 
 use super::tsv::Columns;
+use crate::logs::open_log;
 
 /// Bytes that are read at once.
 const PIECE: usize = 16 << 10;
@@ -58,12 +58,9 @@ impl GrowingFile {
     ///
     /// When it cannot be opened, or is no regular file.
     pub(crate) fn open(path: &Path, log: &str) -> io::Result<Self> {
-        // Where a pipe has come in place of the file, nobody waits for its writer.
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+        let file = open_log(path)?;
         let data = file.metadata()?;
-        let columns = Columns::of(log).filter(|_| data.is_file());
-        let columns = columns.ok_or_else(|| io::Error::other("it is no regular file"))?;
+        let columns = Columns::of(log).ok_or_else(|| io::Error::other("it is no log"))?;
         Ok(Self {
             file,
             identity: (data.dev(), data.ino()),
