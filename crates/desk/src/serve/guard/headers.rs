@@ -10,7 +10,8 @@ const HEADERS: [(&str, &str); 7] = [
          form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     ),
     ("x-content-type-options", "nosniff"),
-    ("referrer-policy", "no-referrer"),
+    // With none at all, forms of these pages would come from nowhere (Fetch, 3.2: `Origin: null`).
+    ("referrer-policy", "same-origin"),
     ("cross-origin-opener-policy", "same-origin"),
     ("cross-origin-resource-policy", "same-origin"),
     (
