@@ -76,18 +76,17 @@ pub fn run(args: &ServeArgs) -> anyhow::Result<u8> {
     }
     let guard = args.listening.open()?;
     let watched = Watched::start(&directory).context("cannot start a thread")?;
-    let site = Site::new(args, kind, directory.clone(), Arc::clone(&watched))?;
+    let site = Arc::new(Site::new(args, kind, directory.clone(), Arc::clone(&watched))?);
     // Started by the first thread: it ends with the one that started it.
     let analysis = match site.kind {
         Kind::Logs => None,
         Kind::Captures | Kind::Live => Some(analyse(args, &directory, watched)?),
     };
-    let packets = Arc::clone(&site.packets);
     let runtime = tokio::runtime::Runtime::new().context("cannot start threads")?;
-    let result = runtime.block_on(serve(guard, site));
+    let result = runtime.block_on(serve(guard, Arc::clone(&site)));
     // Streams of events have no end of their own.
     runtime.shutdown_background();
-    packets.end();
+    site.end();
     drop(analysis);
     result.map(|()| DONE)
 }
@@ -115,7 +114,7 @@ fn files_of(directory: &Path) -> BTreeSet<(u64, u64)> {
     data.map(|data| (data.dev(), data.ino())).collect()
 }
 
-async fn serve(guard: Guard, site: Site) -> anyhow::Result<()> {
+async fn serve(guard: Guard, site: Arc<Site>) -> anyhow::Result<()> {
     let mut term = signal(SignalKind::terminate()).context("cannot listen for signals")?;
     let mut int = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
     let end = async move {

@@ -15,7 +15,7 @@ const OWN_STYLE: &str = include_str!("templates/serve.css");
 const OWN_SCRIPT: &str = include_str!("templates/serve.js");
 
 /// The pages.
-pub(super) fn router(site: Site) -> Router {
+pub(super) fn router(site: Arc<Site>) -> Router {
     Router::new()
         .route("/", get(pages::dashboard::page))
         .route("/events", get(pages::dashboard::events))
@@ -37,5 +37,5 @@ pub(super) fn router(site: Site) -> Router {
         .route("/static/tables.js", get(async || typed("text/javascript", SCRIPT)))
         .route("/static/serve.js", get(async || typed("text/javascript", OWN_SCRIPT)))
         .fallback(async || Failure::missing("there is no such page"))
-        .with_state(Arc::new(site))
+        .with_state(site)
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use axum::response::Response;
 use minijinja::{Environment, Value, context};
+use netsniff_console::say;
 use tokio::sync::{Mutex, Semaphore};
 
 use super::answer::{Failure, typed};
@@ -25,7 +26,7 @@ pub(super) struct Site {
     /// Where the logs are.
     pub(super) directory: PathBuf,
     pub(super) watched: Arc<Watched>,
-    pub(super) packets: Arc<Packets>,
+    pub(super) packets: Packets,
     /// What a browser may do, where it may do anything.
     pub(super) control: Option<Control>,
     templates: Environment<'static>,
@@ -70,12 +71,20 @@ impl Site {
             kind,
             directory,
             watched,
-            packets: Arc::new(Packets::of(args)?),
+            packets: Packets::of(args)?,
             control: args.control()?,
             templates,
             readers: Arc::new(Semaphore::new(READERS)),
             overview: Mutex::new(None),
         })
+    }
+
+    /// Ends what it has begun: whoever looks may still hold it.
+    pub(super) fn end(&self) {
+        self.packets.end();
+        if let Some(Ok((_, told))) = self.control.as_ref().map(Control::end) {
+            say(&told);
+        }
     }
 
     /// A template with what all pages have.
