@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use netsniff_console::printable::printable;
 
 /// What is shown in place of a page.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub(crate) status: StatusCode,
     pub(crate) said: String,
@@ -23,8 +23,11 @@ impl Failure {
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        let text = printable(&self.said);
-        (self.status, format!("netsniff: {text}\n")).into_response()
+        let text = format!("netsniff: {}\n", printable(&self.said));
+        let mut response = (self.status, text).into_response();
+        // By which whoever shows it as a page knows it.
+        response.extensions_mut().insert(self);
+        response
     }
 }
 

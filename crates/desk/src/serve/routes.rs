@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
+use minijinja::context;
 
 use super::answer::{Failure, typed};
 use super::pages;
 use super::site::Site;
-use crate::page::{SCRIPT, STYLE};
+use crate::page::{SCRIPT, STYLE, Section};
 use crate::sequence;
 
 const OWN_STYLE: &str = include_str!("templates/serve.css");
@@ -37,5 +41,27 @@ pub(super) fn router(site: Arc<Site>) -> Router {
         .route("/static/tables.js", get(async || typed("text/javascript", SCRIPT)))
         .route("/static/serve.js", get(async || typed("text/javascript", OWN_SCRIPT)))
         .fallback(async || Failure::missing("there is no such page"))
+        .layer(from_fn_with_state(Arc::clone(&site), failures_as_pages))
         .with_state(site)
+}
+
+/// A failure as a page with a way on, where a browser shows it as one. Scripts and others get its text.
+async fn failures_as_pages(
+    State(site): State<Arc<Site>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let is_page = request.headers().get("sec-fetch-dest").is_some_and(|to| to == "document");
+    let response = next.run(request).await;
+    let Some(failure) = response.extensions().get::<Failure>().cloned().filter(|_| is_page) else {
+        return response;
+    };
+    let title = failure.status.canonical_reason().unwrap_or("Nothing to show");
+    let of = context! {
+        title => title, lead => failure.said, verdict => (), sections => Vec::<Section>::new(),
+    };
+    match site.page("sections.html", "", of) {
+        Ok(page) => (failure.status, page).into_response(),
+        Err(_) => response,
+    }
 }
