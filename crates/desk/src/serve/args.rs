@@ -102,6 +102,10 @@ impl ServeArgs {
                     .to_owned(),
             );
         }
+        // The parser lets it pass where files stand in place of interfaces.
+        if kind != Kind::Live && self.control {
+            return wrong("--control is for live traffic: give --interface".to_owned());
+        }
         if kind != Kind::Logs && !self.captures.is_empty() {
             return wrong("--captures is for a directory of logs".to_owned());
         }

@@ -54,6 +54,7 @@ mod reports;
 mod rows_in_parts;
 mod sequence;
 mod series;
+mod serve;
 mod sort;
 mod spans;
 mod summary;
