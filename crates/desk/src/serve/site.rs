@@ -136,6 +136,13 @@ impl Site {
     ///
     /// What reading them fails at.
     pub(super) async fn overview(self: &Arc<Self>) -> Result<Arc<Overview>, Failure> {
+        let site = Arc::clone(self);
+        // It goes on where whoever asked has gone: otherwise the next one would begin it once more.
+        let gathered = tokio::spawn(async move { site.gathered().await }).await;
+        gathered.unwrap_or_else(|_| Err(Failure::inside("the logs could not be read")))
+    }
+
+    async fn gathered(self: &Arc<Self>) -> Result<Arc<Overview>, Failure> {
         let mut kept = self.overview.lock().await;
         if let Some((when, overview)) = &*kept
             && when.elapsed() < FRESH

@@ -152,6 +152,12 @@ fn what_cannot_be_shown_is_told() {
     assert!(server.page("/logs").contains("known_hosts.log is of a log that is not known here"));
     assert!(server.page("/connections?where=color+%3D+1").contains("conn has no column"));
     assert!(server.page("/connections?where=id.resp_p+%3D+1").contains("None of "));
+    assert!(server.page("/connections?page=90").contains("This page is behind the last of "));
+    // What is asked for is shown, and an absent log has no row.
+    assert!(server.page("/connections?where=orig_pkts+%3E+0").contains(">orig_pkts</a>"));
+    fs::write(scratch.path().join("tunnel.log"), "#fields\tts\nbro\tken\n").unwrap();
+    assert!(server.page("/logs/tunnel").contains("No row could be read."));
+    assert!(server.page("/logs/intel").contains("The log has no row."));
     assert!(
         server.page("/connections?page=400").contains("only the first 10000 rows are in order")
     );

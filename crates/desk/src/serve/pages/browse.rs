@@ -1,5 +1,7 @@
 //! Rows of a log by a condition, in order, a page at a time.
 
+use std::collections::BTreeSet;
+
 use axum::extract::{Path, Query, State};
 use minijinja::context;
 use netsniff_analysis::record::{FieldInfo, LogType, Scalar, Shape};
@@ -11,6 +13,7 @@ use super::{Answer, Pages};
 use crate::logs::Folder;
 use crate::page::table::{Cell, Column, Table};
 use crate::serve::answer::Failure;
+use crate::serve::args::Kind;
 use crate::serve::rows::{self, DEEPEST, Found};
 use crate::watch::data::row::log_named;
 
@@ -174,13 +177,14 @@ async fn show(State(site): Pages, view: View, Query(asked): Query<Asked>) -> Ans
             Some(site.read(move |site, given_up| query.run(&site.directory, given_up)).await?)
         }
     };
+    let is_over = site.kind == Kind::Logs || site.watched.state().analysis.is_some();
     let of = match &found {
         None => context! { table => (), pages => (), wrong => wrong, said => "" },
         Some(found) => {
             let pages = view.pages(&asked, found, page, most);
             context! {
                 table => view.table(&asked, found), pages => pages, wrong => (),
-                said => said(found, page, most),
+                said => said(found, is_over, page, most),
             }
         }
     };
@@ -200,27 +204,29 @@ async fn show(State(site): Pages, view: View, Query(asked): Query<Asked>) -> Ans
 }
 
 /// How much was found, in a sentence.
-fn said(found: &Found, page: usize, most: usize) -> String {
+fn said(found: &Found, is_over: bool, page: usize, most: usize) -> String {
     if found.all == 0 {
-        return "The log has no row.".to_owned();
+        let said = match (found.wrong.is_empty(), is_over) {
+            (false, _) => "No row could be read.",
+            (true, false) => "There is no row yet.",
+            (true, true) => "The log has no row.",
+        };
+        return said.to_owned();
+    }
+    let (of, all) = (exact(found.matched.into()), exact(found.all.into()));
+    if found.matched == 0 {
+        return format!("None of {all} rows meets the condition.");
+    }
+    if found.rows.is_empty() {
+        return format!("This page is behind the last of {of} rows.");
     }
     let first = (page - 1).saturating_mul(most) + 1;
-    let shown = if found.rows.is_empty() {
-        "None of them".to_owned()
-    } else {
-        format!("{} to {}", exact(first as i128), exact((first + found.rows.len() - 1) as i128))
-    };
-    if found.matched == 0 {
-        return format!("None of {} rows meets the condition.", exact(found.all.into()));
-    }
-    let of = exact(found.matched.into());
+    let last = exact((first + found.rows.len() - 1) as i128);
+    let shown = format!("{} to {last} of {of} rows", exact(first as i128));
     if found.matched == found.all {
-        format!("{shown} of {of} rows.")
+        format!("{shown}.")
     } else {
-        format!(
-            "{shown} of {of} rows that meet the condition, of {} rows.",
-            exact(found.all.into())
-        )
+        format!("{shown} that meet the condition, of {all} rows.")
     }
 }
 
@@ -275,14 +281,19 @@ impl View {
             found.rows.iter().any(cell)
         };
         let (sorted, _) = self.order(asked);
-        let is_asked =
-            |field: &FieldInfo| field.name == sorted || asked.condition.contains(field.name);
+        let condition = Condition::parse(&asked.condition, self.log).ok();
+        let mut wanted: Vec<_> = condition.iter().flat_map(Condition::columns).collect();
+        wanted.push(sorted);
         let fields = self.log.fields.iter().enumerate();
         let fields: Vec<(usize, &FieldInfo)> = if self.columns.is_empty() {
-            fields.filter(|(at, field)| is_set(*at) || is_asked(field)).collect()
+            fields.filter(|(at, field)| is_set(*at) || wanted.contains(&field.name)).collect()
         } else {
-            let at = |name: &&str| fields.clone().find(|(_, field)| field.name == *name);
-            self.columns.iter().filter_map(at).collect()
+            let others = wanted.iter().filter(|name| !self.columns.contains(name));
+            let names: Vec<_> = self.columns.iter().chain(others).collect();
+            let at = |name: &&&str| fields.clone().find(|(_, field)| field.name == **name);
+            // A condition may ask for one twice.
+            let mut told = BTreeSet::new();
+            names.iter().filter_map(at).filter(|(at, _)| told.insert(*at)).collect()
         };
         let columns = fields.iter().map(|(_, field)| self.column(asked, field));
         let rows = found

@@ -90,6 +90,10 @@ impl Query {
         let folder = Folder::open(directory)?;
         let mut found = Found::default();
         let mut kept = BinaryHeap::new();
+        let unread = folder.unread.iter().filter(|name| {
+            name.strip_prefix(self.log.path).is_some_and(|rest| rest.starts_with('.'))
+        });
+        found.wrong.extend(unread.map(|name| format!("{name} is in a form that is not read here")));
         let files = folder.logs().find(|(log, _)| *log == self.log.path).map(|(_, files)| files);
         for file in files.into_iter().flatten() {
             match Reader::open(&file.path) {

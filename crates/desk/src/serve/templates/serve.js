@@ -15,6 +15,8 @@ if (place) {
     events = new EventSource(place.dataset.events);
     events.addEventListener("open", () => (state.hidden = true));
     events.addEventListener("error", () => {
+      // Where there was an answer that is no stream, nobody tries again.
+      if (events.readyState === EventSource.CLOSED) setTimeout(() => events && begin(), 3000);
       state.hidden = false;
       state.textContent = "No connection to netsniff: what is shown is of " + last.toLocaleTimeString() + ".";
     });
@@ -36,6 +38,7 @@ if (place) {
   const end = () => {
     events.close();
     events = null;
+    state.hidden = true;
     button.textContent = "Go on";
     button.setAttribute("aria-pressed", "true");
   };
