@@ -12,6 +12,7 @@ use netsniff_console::quantity::{interval, size};
 use netsniff_console::{UsageError, say};
 use netsniff_pipeline::live::IfGone;
 
+use super::metrics::MetricsSocket;
 use super::ring_size::{self, RingSize};
 use crate::sandbox::SafetyArgs;
 
@@ -290,13 +291,13 @@ impl CaptureArgs {
     /// # Errors
     ///
     /// Where it cannot listen there.
-    pub fn listen(&self) -> anyhow::Result<Option<TcpListener>> {
+    pub fn listen(&self) -> anyhow::Result<Option<MetricsSocket>> {
         let Some(address) = self.metrics else { return Ok(None) };
         let listener = TcpListener::bind(address)
             .with_context(|| format!("cannot listen at {address} for --metrics"))?;
         let address = listener.local_addr().context("cannot tell the address of --metrics")?;
         say(&format!("metrics at http://{address}/metrics"));
-        Ok(Some(listener))
+        MetricsSocket::new(listener).map(Some)
     }
 
     /// The fan-out group to join.

@@ -19,6 +19,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use netsniff_pipeline::books::{BooksLine, prometheus};
 use tokio::net::{self, TcpStream};
+use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
 
 /// Bytes of a request that are kept; what scrapers send is far shorter, and hyper takes no less.
@@ -40,18 +41,37 @@ pub struct Metrics {
     page: Arc<Mutex<String>>,
 }
 
+/// A socket that listens, with what waits for it: both are made before the process gives up its rights.
+#[derive(Debug)]
+pub struct MetricsSocket {
+    listener: TcpListener,
+    address: SocketAddr,
+    runtime: Runtime,
+}
+
+impl MetricsSocket {
+    /// That of a listener.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be waited for.
+    pub fn new(listener: TcpListener) -> anyhow::Result<Self> {
+        let address = listener.local_addr().context("cannot tell the address of --metrics")?;
+        listener.set_nonblocking(true).context("cannot wait for who asks for --metrics")?;
+        let runtime = Builder::new_current_thread().enable_io().enable_time().build();
+        let runtime = runtime.context("cannot wait for who asks for --metrics")?;
+        Ok(Self { listener, address, runtime })
+    }
+}
+
 impl Metrics {
     /// Answers who connects, in a thread of its own, until the process ends.
     ///
     /// # Errors
     ///
     /// Where the thread cannot be started.
-    pub fn serve(listener: TcpListener) -> anyhow::Result<Self> {
-        let address = listener.local_addr().context("cannot tell the address of --metrics")?;
-        listener.set_nonblocking(true).context("cannot wait for who asks for --metrics")?;
-        let mut runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = runtime.enable_io().enable_time().build();
-        let runtime = runtime.context("cannot wait for who asks for --metrics")?;
+    pub fn serve(socket: MetricsSocket) -> anyhow::Result<Self> {
+        let MetricsSocket { listener, address, runtime } = socket;
         let page = Arc::new(Mutex::new(String::new()));
         let shown = Arc::clone(&page);
         std::thread::Builder::new()
@@ -128,7 +148,8 @@ mod tests {
     use super::*;
 
     fn serve() -> Metrics {
-        let metrics = Metrics::serve(TcpListener::bind("127.0.0.1:0").unwrap()).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let metrics = Metrics::serve(MetricsSocket::new(listener).unwrap()).unwrap();
         metrics.show(&[netsniff_pipeline::books::testing::entry(Some(1), Some(2), Some(3))]);
         metrics
     }
