@@ -65,17 +65,28 @@ impl Short {
         command
     }
 
-    /// A tuner whose change is in force: its journal has it, and the kernel, too.
+    /// A tuner whose change is in force: its journal has it, and the kernel, too. It is held there, since it takes a change back
+    /// within half a second.
     fn begun(&self) -> Tuner {
         let mut tune = self.tune(&["--pairs", "50"]);
         let mut tuner = Tuner(tune.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
         let end = Instant::now() + PATIENCE;
-        while self.planted.now() != ADVISED || !self.journal().exists() {
+        loop {
             assert!(Instant::now() < end, "the change is not tried");
             assert!(tuner.0.try_wait().unwrap().is_none(), "it has ended");
+            if self.is_tried() {
+                tuner.hold();
+                if self.is_tried() {
+                    return tuner;
+                }
+                tuner.go_on();
+            }
             thread::sleep(Duration::from_millis(20));
         }
-        tuner
+    }
+
+    fn is_tried(&self) -> bool {
+        self.planted.now() == ADVISED && self.journal().exists()
     }
 
     fn assert_restored(&self) {
@@ -96,6 +107,32 @@ fn tune(machines: &Machines, arguments: &[&str]) -> Command {
 
 /// It does not outlive this value.
 struct Tuner(Child);
+
+impl Tuner {
+    /// Stops all of its threads, and returns when they are.
+    fn hold(&self) {
+        let pid = self.0.id();
+        lab_bed::signal("-STOP", pid);
+        let is_stopped = |task: &PathBuf| {
+            let stat = fs::read_to_string(task.join("stat")).unwrap_or_default();
+            // The state follows the name, which may have brackets of its own (proc_pid_stat(5)).
+            stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['T', 'Z', 'X']))
+        };
+        let end = Instant::now() + Duration::from_secs(10);
+        loop {
+            let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+            if tasks.flatten().all(|task| is_stopped(&task.path())) {
+                return;
+            }
+            assert!(Instant::now() < end, "it does not stop");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn go_on(&self) {
+        lab_bed::signal("-CONT", self.0.id());
+    }
+}
 
 impl Drop for Tuner {
     fn drop(&mut self) {
@@ -132,6 +169,7 @@ fn a_tuner_that_is_asked_to_end_takes_its_change_back() {
     let Some(short) = Short::make("d-wire-term") else { return };
     let mut tune = short.begun();
     lab_bed::signal("-TERM", tune.0.id());
+    tune.go_on();
     tune.0.wait().unwrap();
     short.assert_restored();
 }
@@ -161,7 +199,7 @@ fn a_tuner_ends_where_a_change_stays() {
     let Some(short) = Short::make("d-wire-stays") else { return };
     let mut tuner = short.begun();
     fs::write("/proc/sys/net/core/netdev_max_backlog", "77").unwrap();
-    assert!(short.journal().exists(), "it was in force for less than a poll");
+    tuner.go_on();
     let mut said = String::new();
     tuner.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert_eq!(tuner.0.wait().unwrap().code(), Some(1), "{said}");
