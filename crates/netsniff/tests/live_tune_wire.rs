@@ -54,6 +54,11 @@ impl Short {
         self.machines.directory.join("state")
     }
 
+    /// What a tuner writes that was begun.
+    fn told(&self) -> PathBuf {
+        self.machines.directory.join("told")
+    }
+
     /// The journal of what is only tried.
     fn journal(&self) -> PathBuf {
         self.state().join("tried/doctor.journal")
@@ -69,7 +74,8 @@ impl Short {
     /// within half a second.
     fn begun(&self) -> Tuner {
         let mut tune = self.tune(&["--pairs", "50"]);
-        let mut tuner = Tuner(tune.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+        let told = fs::File::create(self.told()).unwrap();
+        let mut tuner = Tuner(tune.stdout(told).stderr(Stdio::piped()).spawn().unwrap());
         let end = Instant::now() + PATIENCE;
         loop {
             assert!(Instant::now() < end, "the change is not tried");
@@ -202,6 +208,7 @@ fn a_tuner_ends_where_a_change_stays() {
     tuner.go_on();
     let mut said = String::new();
     tuner.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    said += &fs::read_to_string(short.told()).unwrap();
     assert_eq!(tuner.0.wait().unwrap().code(), Some(1), "{said}");
     assert!(said.contains(&format!("{BACKLOG} could not be taken back")), "{said}");
     assert_eq!(short.planted.now(), "77", "it is somebody else's");
