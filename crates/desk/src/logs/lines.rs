@@ -1,96 +1,131 @@
-//! Lines of a file, each of bounded length.
+//! Lines of a file or pipe, each of bounded length. What is not whole yet is read on when more of it came.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::io::{self, Read};
+use std::ops::Range;
 
-use flate2::read::MultiGzDecoder;
+use memchr::memchr;
 
-use super::open::open_log;
+use super::unpack::Unpacked;
 
 /// Bytes of the longest line. The logs' own bounds on text keep their rows far below it.
 const LONGEST: usize = 1 << 20;
 /// Bytes read at once.
-const READ_SIZE: usize = 128 << 10;
-/// What files begin with that gzip packed (RFC 1952, 2.3.1).
-const GZIP: [u8; 2] = [0x1f, 0x8b];
+const READ_SIZE: usize = 64 << 10;
 
-/// Lines of a file, which gzip may have packed.
+/// Lines of an input, which may be packed.
 pub(super) struct Lines {
-    input: Box<dyn BufRead>,
-    /// Bytes of the file so far.
-    bytes: Arc<AtomicU64>,
-}
-
-/// Counts what is read of a file.
-struct Counted {
-    file: File,
-    bytes: Arc<AtomicU64>,
-}
-
-impl Read for Counted {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(buffer)?;
-        self.bytes.fetch_add(read as u64, Ordering::Relaxed);
-        Ok(read)
-    }
+    input: Unpacked,
+    text: Vec<u8>,
+    /// Where in `text` that begins which is not read yet.
+    begin: usize,
+    /// Up to where it has no end of a line.
+    searched: usize,
+    /// Whether it begins within a line that is too long.
+    is_within: bool,
+    /// Whether nothing more was there when it was looked at last.
+    is_at_end: bool,
 }
 
 /// What was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// A whole line.
-    Whole,
-    /// A line that does not end: whoever writes it has not done so, or was interrupted.
-    Cut,
+    /// A whole line, and where it is.
+    Whole(Range<usize>),
     /// More than a line may have; it was passed over.
     TooLong,
-    /// There are no more.
+    /// There are no more by now.
     End,
 }
 
 impl Lines {
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let bytes = Arc::new(AtomicU64::new(0));
-        let file = Counted { file: open_log(path)?, bytes: Arc::clone(&bytes) };
-        let mut file = BufReader::with_capacity(READ_SIZE, file);
-        let is_packed = file.fill_buf()?.starts_with(&GZIP);
-        let input: Box<dyn BufRead> = if is_packed {
-            Box::new(BufReader::with_capacity(READ_SIZE, MultiGzDecoder::new(file)))
-        } else {
-            Box::new(file)
-        };
-        Ok(Self { input, bytes })
-    }
-
-    #[cfg(test)]
-    pub(super) fn of(bytes: &'static [u8]) -> Self {
-        Self { input: Box::new(bytes), bytes: Arc::default() }
+    pub(super) fn of(input: impl Read + Send + 'static) -> Self {
+        Self {
+            input: Unpacked::new(input),
+            text: Vec::new(),
+            begin: 0,
+            searched: 0,
+            is_within: false,
+            is_at_end: false,
+        }
     }
 
     /// Bytes of the file that were read, as packed as they are.
-    pub(super) fn bytes_read(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
+    pub(super) const fn bytes_read(&self) -> u64 {
+        self.input.taken()
     }
 
-    /// Reads the next line, without its end, in place of what `line` has.
-    pub(super) fn next(&mut self, line: &mut Vec<u8>) -> io::Result<Line> {
-        line.clear();
-        let read = self.input.by_ref().take(LONGEST as u64).read_until(b'\n', line)?;
-        if read == 0 {
-            return Ok(Line::End);
+    /// The first bytes of the file, as packed as they are.
+    pub(super) fn head(&self) -> &[u8] {
+        self.input.head()
+    }
+
+    /// What stands there, until the next line is read.
+    pub(super) fn at(&self, place: &Range<usize>) -> &[u8] {
+        self.text.get(place.clone()).unwrap_or_default()
+    }
+
+    /// Whether the end of another line was read already.
+    pub(super) fn has_more(&self) -> bool {
+        self.text.get(self.searched..).is_some_and(|text| memchr(b'\n', text).is_some())
+    }
+
+    /// Whether the last line does not end: whoever writes it has not done so, or was interrupted.
+    pub(super) fn ends_within(&self) -> bool {
+        self.is_at_end && !self.is_within && self.begin < self.text.len()
+    }
+
+    /// Ends the reading.
+    ///
+    /// # Errors
+    ///
+    /// When a part of what is packed is missing, or has changed.
+    pub(super) fn end(&mut self) -> io::Result<()> {
+        self.input.end()
+    }
+
+    /// Reads the next line, without its end.
+    pub(super) fn next(&mut self) -> io::Result<Line> {
+        loop {
+            let text = self.text.get(self.searched..).unwrap_or_default();
+            let Some(length) = memchr(b'\n', text) else {
+                self.searched = self.text.len();
+                if self.searched - self.begin > LONGEST {
+                    self.begin = self.searched;
+                    if !std::mem::replace(&mut self.is_within, true) {
+                        return Ok(Line::TooLong);
+                    }
+                }
+                if !self.read_on()? {
+                    return Ok(Line::End);
+                }
+                continue;
+            };
+            let end = self.searched + length;
+            let line = self.begin..end;
+            (self.begin, self.searched) = (end + 1, end + 1);
+            if std::mem::take(&mut self.is_within) {
+                continue;
+            }
+            if line.len() > LONGEST {
+                return Ok(Line::TooLong);
+            }
+            let has_return = self.at(&line).ends_with(b"\r");
+            return Ok(Line::Whole(line.start..end - usize::from(has_return)));
         }
-        if line.pop_if(|byte| *byte == b'\n').is_some() {
-            line.pop_if(|byte| *byte == b'\r');
-            return Ok(Line::Whole);
-        }
-        if read < LONGEST {
-            return Ok(Line::Cut);
-        }
-        self.input.skip_until(b'\n')?;
-        Ok(Line::TooLong)
+    }
+
+    /// Reads more. Returns whether there was any.
+    fn read_on(&mut self) -> io::Result<bool> {
+        // Of a line that is too long nothing is kept.
+        let kept = if self.is_within { self.searched } else { self.begin };
+        self.text.drain(..kept);
+        (self.begin, self.searched) = (0, self.text.len());
+        let before = self.text.len();
+        self.text.resize(before + READ_SIZE, 0);
+        let read = self.input.read(self.text.get_mut(before..).unwrap_or_default());
+        self.text.truncate(before + *read.as_ref().unwrap_or(&0));
+        self.is_at_end = read? == 0;
+        Ok(!self.is_at_end)
     }
 }
 
@@ -98,30 +133,46 @@ impl Lines {
 mod tests {
     use super::*;
 
+    fn all(lines: &mut Lines) -> Vec<Option<String>> {
+        let mut seen = Vec::new();
+        loop {
+            match lines.next().unwrap() {
+                Line::End => return seen,
+                Line::TooLong => seen.push(None),
+                Line::Whole(place) => {
+                    seen.push(Some(String::from_utf8(lines.at(&place).to_vec()).unwrap()));
+                }
+            }
+        }
+    }
+
     #[test]
     fn lines_are_whole_or_told() {
-        let mut lines = Lines::of(b"one\r\n\nlast");
-        let (mut line, mut seen) = (Vec::new(), Vec::new());
-        while let kind = lines.next(&mut line).unwrap()
-            && kind != Line::End
-        {
-            seen.push((kind, String::from_utf8(line.clone()).unwrap()));
-        }
-        let line = |kind, text: &str| (kind, text.to_owned());
-        assert_eq!(
-            seen,
-            [line(Line::Whole, "one"), line(Line::Whole, ""), line(Line::Cut, "last")]
-        );
+        let mut lines = Lines::of(&b"one\r\n\nlast"[..]);
+        let line = |text: &str| Some(text.to_owned());
+        assert_eq!(all(&mut lines), [line("one"), line("")]);
+        assert!(lines.ends_within());
+        let mut lines = Lines::of(&b"one\n"[..]);
+        assert!(!lines.has_more());
+        assert_eq!(all(&mut lines), [line("one")]);
+        assert!(!lines.ends_within());
     }
 
     #[test]
     fn a_line_without_end_takes_no_more_memory_than_one_may() {
-        let input = io::repeat(b'x').take(LONGEST as u64 * 3).chain(&b"\nnext\n"[..]);
-        let mut lines = Lines { input: Box::new(BufReader::new(input)), bytes: Arc::default() };
-        let mut line = Vec::new();
-        assert_eq!(lines.next(&mut line).unwrap(), Line::TooLong);
-        assert!(line.capacity() <= 2 * LONGEST, "{}", line.capacity());
-        assert_eq!(lines.next(&mut line).unwrap(), Line::Whole);
-        assert_eq!(line, b"next");
+        let long = || io::repeat(b'x').take(LONGEST as u64 * 3);
+        let mut lines = Lines::of(long().chain(&b"\nnext\n"[..]).chain(long()));
+        assert_eq!(all(&mut lines), [None, Some("next".to_owned()), None]);
+        assert!(lines.text.capacity() <= 3 * LONGEST, "{}", lines.text.capacity());
+        assert!(!lines.ends_within(), "it was told");
+    }
+
+    #[test]
+    fn the_longest_line_is_one_and_one_more_byte_is_none() {
+        let of = |length: usize| {
+            all(&mut Lines::of(io::Cursor::new(["x".repeat(length), "\n".into()].concat())))
+        };
+        assert_eq!(of(LONGEST)[0].as_ref().unwrap().len(), LONGEST);
+        assert_eq!(of(LONGEST + 1), [None]);
     }
 }

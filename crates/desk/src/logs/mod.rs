@@ -4,7 +4,9 @@
 //! |---|---|
 //! | `folder` | which files of a directory are which log |
 //! | `reader` | a file to its rows, one at a time, whatever is wrong with it |
-//! | `lines` | lines of bounded length, packed or not |
+//! | `header` | what header lines tell of columns and of values that are not set |
+//! | `lines` | lines of bounded length |
+//! | `unpack` | bytes as they were before gzip packed them |
 //! | `open` | how a file is opened, in directories that others may own |
 //! | `row` | the values of a row, by the names of columns |
 //! | `typed` | a row as its log declares it, for conditions |
@@ -13,15 +15,18 @@
 //! A value that is not set stays apart from one that is 0, and one that cannot be understood is counted.
 
 mod folder;
+mod header;
 mod lines;
 mod open;
 mod reader;
 mod row;
 mod text;
 mod typed;
+mod unpack;
 
 pub use folder::{Folder, LogFile};
 pub(crate) use open::open_log;
 pub use reader::{Faults, Reader};
 pub use row::Row;
-pub(crate) use typed::TypedRow;
+pub(crate) use text::{nanos, seconds};
+pub(crate) use typed::{List, TypedRow, value};

@@ -1,14 +1,16 @@
 //! A file to its rows, one at a time, whatever is wrong with it.
 
-use std::io;
+use std::collections::BTreeMap;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
 
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
 
+use super::header::{Header, find};
 use super::lines::{Line, Lines};
-use super::row::{Marks, Misread, Row, Values};
-use super::text::unescaped;
+use super::open::open_log;
+use super::row::{Misread, Row, Values};
 
 /// What of a log could not be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,22 +30,16 @@ pub struct Faults {
 /// Reads the rows of a log.
 pub struct Reader {
     lines: Lines,
-    line: Vec<u8>,
+    line: Range<usize>,
     header: Header,
-    places: Vec<Range<usize>>,
-    members: Map<String, Value>,
+    /// Where the values of the row are in its line: by the columns of the header, or by their names.
+    columns: Vec<Range<usize>>,
+    members: BTreeMap<String, Range<usize>>,
     misread: Misread,
-    faults: Faults,
+    /// Lines that are no rows.
+    bad_lines: u64,
+    stopped: Option<String>,
     rows: u64,
-}
-
-/// What header lines said so far.
-#[derive(Debug)]
-struct Header {
-    names: Vec<String>,
-    marks: Marks,
-    /// Whether there was one, and no end of the log behind it.
-    is_open: bool,
 }
 
 impl Reader {
@@ -51,26 +47,22 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// When the file cannot be opened, or its first bytes cannot be read.
+    /// When the file cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self::new(Lines::open(path)?))
+        Ok(Self::of(open_log(path)?))
     }
 
-    fn new(lines: Lines) -> Self {
-        let marks = Marks {
-            separator: b"\t".to_vec(),
-            in_sets: b",".to_vec(),
-            unset: b"-".to_vec(),
-            empty: b"(empty)".to_vec(),
-        };
+    /// Reads the rows that come out of a file or pipe.
+    pub(crate) fn of(input: impl Read + Send + 'static) -> Self {
         Self {
-            lines,
-            line: Vec::new(),
-            header: Header { names: Vec::new(), marks, is_open: false },
-            places: Vec::new(),
-            members: Map::new(),
+            lines: Lines::of(input),
+            line: 0..0,
+            header: Header::default(),
+            columns: Vec::new(),
+            members: BTreeMap::new(),
             misread: Misread::default(),
-            faults: Faults::default(),
+            bad_lines: 0,
+            stopped: None,
             rows: 0,
         }
     }
@@ -82,33 +74,51 @@ impl Reader {
 
     /// The next row whose line may be one that is wanted. Other lines are neither read any further nor counted as rows.
     pub(crate) fn next_row_that(&mut self, may_be: impl Fn(&[u8]) -> bool) -> Option<Row<'_>> {
-        loop {
-            match self.lines.next(&mut self.line) {
+        if let Some(kind) = self.find_row(may_be) {
+            return Some(self.row(kind));
+        }
+        if self.stopped.is_none() {
+            self.stopped = self.lines.end().err().map(|error| error.to_string());
+        }
+        None
+    }
+
+    /// The next row that is there by now. Where there is none, one may come when the file has grown.
+    pub(crate) fn next_row_so_far(&mut self) -> Option<Row<'_>> {
+        let kind = self.find_row(|_| true)?;
+        Some(self.row(kind))
+    }
+
+    fn find_row(&mut self, may_be: impl Fn(&[u8]) -> bool) -> Option<Kind> {
+        while self.stopped.is_none() {
+            match self.lines.next() {
                 Ok(Line::End) => return None,
-                Ok(Line::Whole) => {}
-                Ok(Line::Cut | Line::TooLong) => {
-                    self.faults.lines += 1;
+                Ok(Line::Whole(line)) => self.line = line,
+                Ok(Line::TooLong) => {
+                    self.bad_lines += 1;
                     continue;
                 }
                 Err(error) => {
-                    self.faults.stopped = Some(error.to_string());
+                    self.stopped = Some(error.to_string());
                     return None;
                 }
             }
-            match self.line.first() {
+            let line = self.lines.at(&self.line);
+            match line.first() {
                 None => {}
-                Some(b'#') => self.header.take(&self.line),
-                Some(_) if !may_be(&self.line) => {}
+                Some(b'#') => self.header.take(line),
+                Some(_) if !may_be(line) => {}
                 Some(_) => match self.kind_of_row() {
                     Some(kind) => {
                         self.rows += 1;
                         self.misread.begin_row();
-                        return Some(self.row(kind));
+                        return Some(kind);
                     }
-                    None => self.faults.lines += 1,
+                    None => self.bad_lines += 1,
                 },
             }
         }
+        None
     }
 
     /// Rows that were read.
@@ -119,43 +129,72 @@ impl Reader {
 
     /// Bytes of the file that were read, as packed as they are.
     #[must_use]
-    pub fn bytes_read(&self) -> u64 {
+    pub const fn bytes_read(&self) -> u64 {
         self.lines.bytes_read()
+    }
+
+    /// Lines so far that are no rows.
+    pub(crate) const fn bad_lines(&self) -> u64 {
+        self.bad_lines
+    }
+
+    /// The first bytes of the file, as packed as they are.
+    pub(crate) fn head(&self) -> &[u8] {
+        self.lines.head()
+    }
+
+    /// Whether another line was read already, so that nobody waits for the next row.
+    pub(crate) fn has_more(&self) -> bool {
+        self.lines.has_more()
+    }
+
+    /// Whether the last line of the file that was read is the one that whoever wrote it ends it with.
+    pub(crate) const fn is_closed(&self) -> bool {
+        self.header.is_closed()
+    }
+
+    /// Ends the reading. Returns whether the file ends within a row, or within what is packed.
+    pub(crate) fn ends_cut(mut self) -> bool {
+        self.stopped.is_none() && (self.lines.end().is_err() || self.lines.ends_within())
     }
 
     /// What was wrong so far.
     #[must_use]
     pub fn faults(&self) -> Faults {
-        let is_open = self.header.is_open;
-        // Rows without a head of columns are JSON.
-        let is_endless = self.header.names.is_empty();
-        Faults { values: self.misread.count(), is_open, is_endless, ..self.faults.clone() }
+        Faults {
+            lines: self.bad_lines + u64::from(self.lines.ends_within()),
+            values: self.misread.count(),
+            stopped: self.stopped.clone(),
+            is_open: self.header.is_open(),
+            // Rows without a head of columns are JSON.
+            is_endless: self.header.names.is_empty(),
+        }
     }
 
     /// Takes the line to pieces.
     fn kind_of_row(&mut self) -> Option<Kind> {
+        let line = self.lines.at(&self.line);
         if self.header.names.is_empty() {
-            self.members = serde_json::from_slice(&self.line).ok()?;
+            self.members = members(line)?;
             return Some(Kind::Members);
         }
-        self.places.clear();
+        self.columns.clear();
         let separator = &self.header.marks.separator;
         let mut begin = 0;
-        while let Some(at) = find(self.line.get(begin..)?, separator) {
-            self.places.push(begin..begin + at);
+        while let Some(at) = find(line.get(begin..)?, separator) {
+            self.columns.push(begin..begin + at);
             begin += at + separator.len();
         }
-        self.places.push(begin..self.line.len());
-        (self.places.len() == self.header.names.len()).then_some(Kind::Columns)
+        self.columns.push(begin..line.len());
+        (self.columns.len() == self.header.names.len()).then_some(Kind::Columns)
     }
 
     fn row(&self, kind: Kind) -> Row<'_> {
         let Header { names, marks, .. } = &self.header;
+        let line = self.lines.at(&self.line);
         let values = match kind {
-            Kind::Columns => {
-                Values::Columns { names, line: &self.line, places: &self.places, marks }
-            }
-            Kind::Members => Values::Members(&self.members),
+            Kind::Columns => Values::Columns { names, line, places: &self.columns, marks },
+            Kind::Members => Values::Members { line, places: &self.members },
         };
         Row { values, misread: &self.misread }
     }
@@ -167,41 +206,15 @@ enum Kind {
     Members,
 }
 
-fn find(line: &[u8], separator: &[u8]) -> Option<usize> {
-    match separator {
-        [one] => line.iter().position(|byte| byte == one),
-        _ => line.windows(separator.len().max(1)).position(|window| window == separator),
-    }
-}
-
-impl Header {
-    fn take(&mut self, line: &[u8]) {
-        // The separator is told before it is used.
-        if let Some(rest) = line.strip_prefix(b"#separator ") {
-            self.marks.separator = unescaped(rest).as_bytes().to_vec();
-            if self.marks.separator.is_empty() {
-                self.marks.separator = b"\t".to_vec();
-            }
-            return;
-        }
-        let separator = self.marks.separator.clone();
-        let at = find(line, &separator).unwrap_or(line.len());
-        let (name, rest) = line.split_at(at);
-        let rest = rest.get(separator.len()..).unwrap_or_default();
-        match name {
-            b"#set_separator" => self.marks.in_sets = rest.to_vec(),
-            b"#empty_field" => self.marks.empty = rest.to_vec(),
-            b"#unset_field" => self.marks.unset = rest.to_vec(),
-            b"#fields" => {
-                let text = String::from_utf8_lossy(rest);
-                let separator = String::from_utf8_lossy(&separator);
-                self.names = text.split(separator.as_ref()).map(str::to_owned).collect();
-                self.is_open = true;
-            }
-            b"#close" => self.is_open = false,
-            _ => {}
-        }
-    }
+/// Where the members of an object are in its line, as they are written: a number there has all of its digits.
+fn members(line: &[u8]) -> Option<BTreeMap<String, Range<usize>>> {
+    let members: BTreeMap<String, &RawValue> = serde_json::from_slice(line).ok()?;
+    let place = |value: &RawValue| {
+        let value = value.get();
+        let begin = value.as_ptr().addr().checked_sub(line.as_ptr().addr())?;
+        Some(begin..begin + value.len())
+    };
+    members.into_iter().map(|(name, value)| Some((name, place(value)?))).collect()
 }
 
 #[cfg(test)]
@@ -218,7 +231,7 @@ mod tests {
         3.0\t1";
 
     fn read(bytes: &'static [u8]) -> (Vec<String>, Faults) {
-        let mut reader = Reader::new(Lines::of(bytes));
+        let mut reader = Reader::of(bytes);
         let mut seen = Vec::new();
         while let Some(row) = reader.next_row() {
             let (ts, n) = (row.nanos("ts"), row.count("n"));
@@ -257,6 +270,20 @@ mod tests {
             faults,
             Faults { lines: 2, values: 1, stopped: None, is_open: false, is_endless: true }
         );
+    }
+
+    #[test]
+    fn stamps_keep_all_nine_digits_in_both_forms() {
+        for log in [
+            &b"#fields\tts\tduration\n1767225600.123456789\t0.000000001\n"[..],
+            b"{\"ts\":1767225600.123456789,\"duration\":1e-9}\n",
+            b"{\"ts\":1.767225600123456789e9,\"duration\":\"0.000000001\"}\n",
+        ] {
+            let mut reader = Reader::of(log);
+            let row = reader.next_row().unwrap();
+            assert_eq!(row.nanos("ts"), Some(1_767_225_600_123_456_789));
+            assert_eq!(row.nanos("duration"), Some(1));
+        }
     }
 
     #[test]

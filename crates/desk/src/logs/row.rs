@@ -2,20 +2,13 @@
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
 
+use super::header::Marks;
 use super::text::{bounded, nanos, unescaped};
-
-/// How a file with columns writes what it has no text for, as its header says.
-#[derive(Clone, Debug)]
-pub(super) struct Marks {
-    pub(super) separator: Vec<u8>,
-    pub(super) in_sets: Vec<u8>,
-    pub(super) unset: Vec<u8>,
-    pub(super) empty: Vec<u8>,
-}
 
 /// Elements of a set or vector that are read: people are shown no more.
 const ELEMENTS: usize = 64;
@@ -58,7 +51,7 @@ impl Misread {
 #[derive(Debug)]
 pub(super) enum Values<'r> {
     Columns { names: &'r [String], line: &'r [u8], places: &'r [Range<usize>], marks: &'r Marks },
-    Members(&'r Map<String, Value>),
+    Members { line: &'r [u8], places: &'r BTreeMap<String, Range<usize>> },
 }
 
 impl<'r> Row<'r> {
@@ -70,9 +63,10 @@ impl<'r> Row<'r> {
         (raw != marks.unset.as_slice()).then_some(raw)
     }
 
-    fn member(&self, name: &str) -> Option<&'r Value> {
-        let Values::Members(members) = &self.values else { return None };
-        members.get(name).filter(|value| !value.is_null())
+    /// A member that is set, as JSON has it.
+    fn member(&self, name: &str) -> Option<&'r [u8]> {
+        let Values::Members { line, places } = &self.values else { return None };
+        line.get(places.get(name)?.clone()).filter(|value| *value != b"null")
     }
 
     /// Text, and what any other value reads as. Long ones are cut, with a hash of the whole.
@@ -82,13 +76,19 @@ impl<'r> Row<'r> {
     }
 
     /// Text that is not cut.
-    pub(super) fn whole(&self, name: &str) -> Option<Cow<'r, str>> {
+    pub(crate) fn whole(&self, name: &str) -> Option<Cow<'r, str>> {
         match &self.values {
             Values::Columns { marks, .. } => {
                 let raw = self.raw(name)?;
                 Some(if raw == marks.empty.as_slice() { Cow::Borrowed("") } else { unescaped(raw) })
             }
-            Values::Members(_) => Some(words(self.member(name)?)),
+            Values::Members { .. } => {
+                let words = words(self.member(name)?);
+                if words.is_none() {
+                    self.misread.take(name);
+                }
+                words
+            }
         }
     }
 
@@ -151,10 +151,21 @@ impl<'r> Row<'r> {
                 };
                 Some(raw.split(|byte| *byte == separator).map(element).collect())
             }
-            Values::Members(_) => match self.member(name)? {
-                Value::Array(elements) => Some(elements.iter().map(words).collect()),
-                other => Some(vec![words(other)]),
-            },
+            Values::Members { .. } => {
+                let member = self.member(name)?;
+                let elements = if member.starts_with(b"[") {
+                    let elements: Option<Vec<&RawValue>> = serde_json::from_slice(member).ok();
+                    elements.and_then(|all| {
+                        all.into_iter().map(|it| words(it.get().as_bytes())).collect()
+                    })
+                } else {
+                    words(member).map(|one| vec![one])
+                };
+                if elements.is_none() {
+                    self.misread.take(name);
+                }
+                elements
+            }
         }
     }
 }
@@ -168,9 +179,13 @@ fn first<'r>(mut elements: impl Iterator<Item = Cow<'r, str>>) -> Vec<Cow<'r, st
     list
 }
 
-fn words(value: &Value) -> Cow<'_, str> {
-    match value {
-        Value::String(text) => Cow::Borrowed(text),
-        other => Cow::Owned(other.to_string()),
+/// What a value of JSON reads as; `None` for a string that stands for no text.
+fn words(value: &[u8]) -> Option<Cow<'_, str>> {
+    let Some(text) = value.strip_prefix(b"\"") else {
+        return str::from_utf8(value).ok().map(Cow::Borrowed);
+    };
+    if value.contains(&b'\\') {
+        return serde_json::from_slice(value).ok().map(Cow::Owned);
     }
+    str::from_utf8(text.strip_suffix(b"\"")?).ok().map(Cow::Borrowed)
 }

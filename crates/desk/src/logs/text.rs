@@ -9,6 +9,8 @@ use sha2::{Digest as _, Sha256};
 const KEPT: usize = 256;
 /// Bytes of a hash that tell cut texts apart.
 const HASHED: usize = 12;
+/// The largest exponent of a number: doubles have none beyond it.
+const FURTHEST: i64 = 400;
 
 /// A text of bounded length. A longer one is cut, with a hash of the whole behind it: two that differ stay two.
 pub(super) fn bounded(text: Cow<'_, str>) -> Cow<'_, str> {
@@ -68,27 +70,41 @@ fn shown(bytes: Cow<'_, [u8]>) -> Cow<'_, str> {
     }
 }
 
-/// Seconds as logs have them, in nanoseconds: every digit that is there counts.
-pub(super) fn nanos(text: &str) -> Option<i64> {
-    let (is_negative, digits) = match text.strip_prefix('-') {
+/// Seconds as logs have them, in nanoseconds: every digit that is there counts, and the last one is rounded.
+pub(crate) fn nanos(text: &str) -> Option<i64> {
+    let (is_negative, number) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text),
     };
+    // JSON has an exponent for very small ones.
+    let (digits, exponent) = match number.split_once(['e', 'E']) {
+        Some((digits, exponent)) => (digits, exponent.parse::<i64>().ok()?),
+        None => (number, 0),
+    };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let is_plain = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !is_plain(whole) || !is_plain(fraction) {
-        return scientific(text);
+    if whole.is_empty() || !is_plain(whole) || !is_plain(fraction) || exponent.abs() > FURTHEST {
+        return None;
     }
-    let fraction: i64 = format!("{fraction:0<9}").get(..9)?.parse().ok()?;
-    let nanos = whole.parse::<i64>().ok()?.checked_mul(1_000_000_000)?.checked_add(fraction)?;
+    let digit = |at: i64| {
+        let at = usize::try_from(at).ok()?;
+        let digit = whole.as_bytes().get(at);
+        let digit = digit.or_else(|| fraction.as_bytes().get(at.checked_sub(whole.len())?));
+        digit.map(|digit| i64::from(digit - b'0'))
+    };
+    // So many digits are whole nanoseconds.
+    let places = i64::try_from(whole.len()).ok()? + exponent + 9;
+    let append = |nanos: i64, at| nanos.checked_mul(10)?.checked_add(digit(at).unwrap_or(0));
+    let nanos = (0..places).try_fold(0, append)?;
+    let is_up = digit(places).is_some_and(|digit| digit >= 5);
+    let nanos = nanos.checked_add(i64::from(is_up))?;
     Some(if is_negative { -nanos } else { nanos })
 }
 
-/// Numbers with an exponent, which JSON has for very small ones.
-fn scientific(text: &str) -> Option<i64> {
-    let nanos = (text.parse::<f64>().ok()? * 1e9).round();
-    // Beyond it, `as` would give the nearest number that there is.
-    (nanos.abs() < i64::MAX as f64).then_some(nanos as i64)
+/// Nanoseconds as seconds, with all of their digits.
+pub(crate) fn seconds(nanos: i64) -> String {
+    let (sign, nanos) = (if nanos < 0 { "-" } else { "" }, nanos.unsigned_abs());
+    format!("{sign}{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000)
 }
 
 #[cfg(test)]
@@ -130,8 +146,20 @@ mod tests {
             ("1795298940.058525", Some(1_795_298_940_058_525_000)),
             ("-0.5", Some(-500_000_000)),
             ("7", Some(7_000_000_000)),
-            ("0.0000000019", Some(1)),
+            ("1767225600.123456789", Some(1_767_225_600_123_456_789)),
+            ("1.767225600123456789E+09", Some(1_767_225_600_123_456_789)),
+            ("9223372036.854775807", Some(i64::MAX)),
+            ("9223372036.8547758075", None),
+            ("0.0000000019", Some(2)),
+            ("0.0000000014", Some(1)),
             ("1e-6", Some(1000)),
+            ("-9.5367431640625e-07", Some(-954)),
+            ("5e-10", Some(1)),
+            ("12e-400", Some(0)),
+            ("0e400", Some(0)),
+            ("1e-9999999999999999999", None),
+            ("1e", None),
+            ("e5", None),
             ("99999999999999999999", None),
             ("1e300", None),
             ("nan", None),
@@ -139,6 +167,9 @@ mod tests {
             ("1.2.3", None),
         ] {
             assert_eq!(nanos(text), expected, "{text}");
+        }
+        for number in [0, 1, -1, 1_500_000_000, -500_000_000, i64::MAX] {
+            assert_eq!(nanos(&seconds(number)), Some(number));
         }
     }
 }

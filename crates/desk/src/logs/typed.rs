@@ -1,6 +1,5 @@
 //! A row as the log's declaration has it, so that conditions hold for it.
 
-use std::borrow::Cow;
 use std::net::IpAddr;
 
 use netsniff_analysis::Record;
@@ -30,7 +29,11 @@ impl Record for TypedRow<'_> {
                 let value = text.as_ref().map_or(Value::Unset, |text| value(text, scalar));
                 visitor.field(index, field, value);
             } else if let Some(elements) = self.row.elements(field.name) {
-                visitor.field(index, field, Value::List(&List { elements, scalar }));
+                visitor.field(
+                    index,
+                    field,
+                    Value::List(&List::of(elements.iter().map(AsRef::as_ref), scalar)),
+                );
             } else {
                 visitor.field(index, field, Value::Unset);
             }
@@ -39,23 +42,27 @@ impl Record for TypedRow<'_> {
 }
 
 /// The elements of a set or vector.
-struct List<'a> {
-    elements: Vec<Cow<'a, str>>,
-    scalar: Scalar,
+pub(crate) struct List<'a>(Vec<Value<'a>>);
+
+impl<'a> List<'a> {
+    /// Elements of a type.
+    pub(crate) fn of(texts: impl IntoIterator<Item = &'a str>, scalar: Scalar) -> Self {
+        Self(texts.into_iter().map(|text| value(text, scalar)).collect())
+    }
 }
 
 impl Elements for List<'_> {
     fn count(&self) -> usize {
-        self.elements.len()
+        self.0.len()
     }
 
     fn element(&self, index: usize) -> Value<'_> {
-        self.elements.get(index).map_or(Value::Unset, |text| value(text, self.scalar))
+        self.0.get(index).copied().unwrap_or(Value::Unset)
     }
 }
 
 /// Text of a log as a value of its type; unset where it is none.
-fn value(text: &str, scalar: Scalar) -> Value<'_> {
+pub(crate) fn value(text: &str, scalar: Scalar) -> Value<'_> {
     let known = match scalar {
         Scalar::Bool => match text {
             "T" | "true" => Some(Value::Bool(true)),

@@ -106,9 +106,9 @@ impl Watched {
     fn hear(&self, told: Told) {
         let mut state = self.state();
         match told {
-            Told::Rows(lines) => {
+            Told::Rows(rows) => {
                 state.ended = None;
-                lines.iter().for_each(|line| state.data.take(line));
+                rows.into_iter().for_each(|row| state.data.take(row));
             }
             Told::Ended(ending) => state.ended = Some(ending),
             Told::Anew => (state.data, state.ended) = (Data::default(), None),

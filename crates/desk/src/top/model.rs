@@ -252,9 +252,9 @@ impl Model {
 
     fn hear(&mut self, told: Told) {
         match told {
-            Told::Rows(lines) => {
+            Told::Rows(rows) => {
                 self.ended = None;
-                lines.iter().for_each(|line| self.live.take(line));
+                rows.into_iter().for_each(|row| self.live.take(row));
             }
             Told::Anew => {
                 (self.live, self.ended) = (Data::default(), None);

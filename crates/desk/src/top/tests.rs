@@ -2,6 +2,7 @@
 
 use super::model::{Command, Event, Key, Model, Origin};
 use super::screen::as_text;
+use crate::watch::data::row::LogRow;
 use crate::watch::data::sockets::{Ends, Owners, SocketTable};
 use crate::watch::source::Told;
 
@@ -19,7 +20,7 @@ const ROWS: &[&str] = &[
 ];
 
 fn rows(lines: &[&str]) -> Event {
-    Event::Told(Told::Rows(lines.iter().map(|line| (*line).to_owned()).collect()))
+    Event::Told(Told::Rows(lines.iter().map(|line| LogRow::read(line).unwrap()).collect()))
 }
 
 fn model(origin: Origin) -> Model {

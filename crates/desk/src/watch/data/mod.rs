@@ -20,11 +20,13 @@ pub(crate) mod sockets;
 pub(crate) mod subjects;
 pub(crate) mod totals;
 
+use std::sync::Arc;
+
 use self::books::Books;
 use self::connections::Connections;
 use self::figures::Figures;
 use self::kept::KeptRows;
-use self::row::{LogRow, log_of};
+use self::row::LogRow;
 use self::subjects::Subjects;
 use self::totals::Totals;
 
@@ -50,19 +52,19 @@ const SHORTEST: i64 = 1_000_000;
 pub(crate) const UNKNOWN_SERVICE: &str = "-";
 
 impl Data {
-    /// Takes a row as a line of JSON. What is none is passed over.
-    pub(crate) fn take(&mut self, line: &str) {
-        let Some(log) = log_of(line) else { return };
+    /// Takes a row.
+    pub(crate) fn take(&mut self, row: LogRow) {
         self.rows += 1;
-        match log.path {
-            "series" => LogRow::read(line).iter().for_each(|row| self.take_series(row)),
-            "series_conn" => LogRow::read(line).iter().for_each(|row| self.take_connection(row)),
-            "capture" => LogRow::read(line).into_iter().for_each(|row| self.books.take(row)),
+        match row.log().path {
+            "series" => self.take_series(&row),
+            "series_conn" => self.take_connection(&row),
+            "capture" => self.books.take(row),
             "conn" => {
-                LogRow::read(line).into_iter().for_each(|row| self.connections.take_end(row));
-                self.kept.take(line);
+                let row = Arc::new(row);
+                self.connections.take_end(Arc::clone(&row));
+                self.kept.take(row);
             }
-            _ => self.kept.take(line),
+            _ => self.kept.take(Arc::new(row)),
         }
     }
 
@@ -71,7 +73,7 @@ impl Data {
         let length = row.nanos("interval").filter(|length| *length >= SHORTEST)?;
         let time = row.nanos("ts")?;
         self.interval = Some(length);
-        // A double is off by less than a microsecond.
+        // Logs have microseconds, and an interval may begin between two of them.
         Some(time.checked_add(length / 2)?.div_euclid(length))
     }
 
@@ -127,15 +129,17 @@ mod tests {
     #[test]
     fn rows_that_nobody_could_have_written_do_no_harm() {
         let mut data = Data::default();
+        let take = |data: &mut Data, line: &str| data.take(LogRow::read(line).unwrap());
         for time in ["9.3e9", "-9.3e9", "1e300", "-1e300", "9223372036.854775", "1"] {
             for interval in ["1e-9", "0.0009", "0", "-1", "1e300", "9e9", "1"] {
                 for cells in [
                     "\"kind\":\"total\",\"packets\":9223372036854775807",
                     "\"kind\":\"host\",\"host\":\"a\"",
                 ] {
-                    data.take(&format!(
+                    let line = format!(
                         "{{\"_path\":\"series\",\"ts\":{time},\"interval\":{interval},{cells}}}"
-                    ));
+                    );
+                    take(&mut data, &line);
                     let _ =
                         (data.now(), data.totals.trend(5), data.hosts.trend("a", 5, data.last()));
                     let _ = data.hosts.over(subjects::Span::Last(5), data.last());
@@ -144,7 +148,8 @@ mod tests {
         }
         assert_eq!(data.interval, Some(1_000_000_000));
         let mut data = Data::default();
-        data.take(r#"{"_path":"series","ts":1.0,"interval":0.0009,"kind":"total","packets":1}"#);
+        let short = r#"{"_path":"series","ts":1.0,"interval":0.0009,"kind":"total","packets":1}"#;
+        take(&mut data, short);
         assert_eq!((data.interval, data.totals.last()), (None, None));
     }
 }

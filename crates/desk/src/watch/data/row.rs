@@ -1,27 +1,42 @@
-//! A row of a log as it was read back: what stands in it, typed by the log's declaration.
+//! A row of a log that is kept: what stands in it, typed by the log's declaration.
 
-use std::net::IpAddr;
+use std::borrow::Cow;
+use std::ops::Range;
 
 use netsniff_analysis::Record;
-use netsniff_analysis::record::{Elements, Interval, LogType, Scalar, Shape, Value, Visitor};
+use netsniff_analysis::record::{LogType, Scalar, Shape, Value, Visitor};
 use netsniff_analysis::rows::LOGS;
-use netsniff_packet::{Address, Timestamp};
-use serde_json::{Map, Value as Json};
 
-/// What begins each row of a stream of logs.
-const BEGIN: &str = "{\"_path\":\"";
+use crate::logs::{List, Row, nanos, value};
 
-/// A row of a log.
+/// The column that names the log of each row of a stream of logs.
+const PATH: &str = "_path";
+
+/// A row of a log. A column that is not set has no cell.
 #[derive(Clone, Debug)]
 pub(crate) struct LogRow {
     log: &'static LogType,
-    cells: Map<String, Json>,
+    /// The values one behind the other, in the order of the columns.
+    text: String,
+    cells: Vec<Cell>,
 }
 
-/// The log that a row of a stream belongs to; `None` for what is no row of a log that is known.
-pub(crate) fn log_of(line: &str) -> Option<&'static LogType> {
-    let name = line.strip_prefix(BEGIN)?.split('"').next()?;
-    log_named(name)
+/// A value, or one of several of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cell {
+    column: u16,
+    kind: CellKind,
+    /// Where its text ends. It begins where that of the cell before ends.
+    end: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CellKind {
+    One,
+    /// An element of a set or vector.
+    Element,
+    /// A set or vector without elements.
+    NoElements,
 }
 
 /// The log with this name.
@@ -29,16 +44,68 @@ pub(crate) fn log_named(name: &str) -> Option<&'static LogType> {
     LOGS.iter().find(|log| log.path == name).copied()
 }
 
+/// The log that a row of a stream belongs to; `None` for one that is not known.
+pub(crate) fn log_of(row: &Row<'_>) -> Option<&'static LogType> {
+    log_named(&row.whole(PATH)?)
+}
+
+impl PartialEq for LogRow {
+    fn eq(&self, other: &Self) -> bool {
+        self.log.path == other.log.path && self.text == other.text && self.cells == other.cells
+    }
+}
+
+impl Eq for LogRow {}
+
 impl LogRow {
-    /// Reads a row of a stream. `None` for what is none.
-    pub(crate) fn read(line: &str) -> Option<Self> {
-        let log = log_of(line)?;
-        Some(Self { log, cells: serde_json::from_str(line).ok()? })
+    const fn new(log: &'static LogType) -> Self {
+        Self { log, text: String::new(), cells: Vec::new() }
     }
 
-    /// A row that was never written, of what is known.
-    pub(crate) fn of(log: &'static LogType, cells: Map<String, Json>) -> Self {
-        Self { log, cells }
+    /// Keeps a row that was read of a log.
+    pub(crate) fn of(log: &'static LogType, row: &Row<'_>) -> Self {
+        let mut kept = Self::new(log);
+        for (column, field) in (0..).zip(log.fields) {
+            if field.zeek_type.shape == Shape::One {
+                if let Some(text) = row.whole(field.name) {
+                    kept.push(column, CellKind::One, plain(&text, field.zeek_type.scalar));
+                }
+            } else if let Some(elements) = row.elements(field.name) {
+                if elements.is_empty() {
+                    kept.push(column, CellKind::NoElements, "");
+                }
+                for text in elements {
+                    let text = plain(&text, field.zeek_type.scalar);
+                    kept.push(column, CellKind::Element, text);
+                }
+            }
+        }
+        kept.text.shrink_to_fit();
+        kept.cells.shrink_to_fit();
+        kept
+    }
+
+    /// A row that nobody wrote, of the values that `text` has for columns.
+    pub(crate) fn with<'t>(
+        log: &'static LogType,
+        text: impl Fn(&'static str) -> Option<Cow<'t, str>>,
+    ) -> Self {
+        let mut made = Self::new(log);
+        for (column, field) in (0..).zip(log.fields) {
+            if let Some(text) = text(field.name) {
+                made.push(column, CellKind::One, &text);
+            }
+        }
+        made
+    }
+
+    /// Appends a cell behind those of the columns before.
+    fn push(&mut self, column: u16, kind: CellKind, text: &str) {
+        // No line is long enough for others.
+        if let Ok(end) = u32::try_from(self.text.len() + text.len()) {
+            self.text.push_str(text);
+            self.cells.push(Cell { column, kind, end });
+        }
     }
 
     /// The log.
@@ -46,122 +113,91 @@ impl LogRow {
         self.log
     }
 
-    /// A cell as it was written.
-    pub(crate) fn cell(&self, column: &str) -> Option<&Json> {
-        self.cells.get(column)
+    /// The places of the cells of a column.
+    fn places(&self, column: usize) -> Range<usize> {
+        let before = |cell: &Cell| usize::from(cell.column) < column;
+        let begin = self.cells.partition_point(before);
+        let cells = self.cells.get(begin..).unwrap_or_default();
+        let others = cells.iter().take_while(|cell| usize::from(cell.column) == column);
+        begin..begin + others.count()
     }
 
-    /// Text of a column; `None` where it is unset.
+    /// The kind and text of the cell at a place.
+    fn cell(&self, place: usize) -> Option<(CellKind, &str)> {
+        let cell = self.cells.get(place)?;
+        let before = place.checked_sub(1).and_then(|before| self.cells.get(before));
+        let begin = before.map_or(0, |before| before.end);
+        let text = self.text.get(usize::try_from(begin).ok()?..usize::try_from(cell.end).ok()?)?;
+        Some((cell.kind, text))
+    }
+
+    fn cells(&self, column: &str) -> impl Iterator<Item = (CellKind, &str)> {
+        let column = self.log.fields.iter().position(|field| field.name == column);
+        let places = column.map_or(0..0, |column| self.places(column));
+        places.filter_map(|place| self.cell(place))
+    }
+
+    /// Text of a column, and what any other value reads as; `None` where it is unset, or a list.
     pub(crate) fn text(&self, column: &str) -> Option<&str> {
-        self.cells.get(column)?.as_str()
+        let (kind, text) = self.cells(column).next()?;
+        (kind == CellKind::One).then_some(text)
+    }
+
+    /// The elements of a set or vector.
+    pub(crate) fn elements(&self, column: &str) -> impl Iterator<Item = &str> {
+        self.cells(column).filter(|(kind, _)| *kind == CellKind::Element).map(|(_, text)| text)
     }
 
     /// A count; `None` where it is unset.
     pub(crate) fn count(&self, column: &str) -> Option<u64> {
-        self.cells.get(column)?.as_u64()
+        self.text(column)?.parse().ok()
     }
 
     /// A number with a sign.
     pub(crate) fn int(&self, column: &str) -> Option<i64> {
-        self.cells.get(column)?.as_i64()
+        self.text(column)?.parse().ok()
     }
 
     /// A number with a fraction.
     pub(crate) fn double(&self, column: &str) -> Option<f64> {
-        self.cells.get(column)?.as_f64()
+        self.text(column)?.parse().ok().filter(|number: &f64| number.is_finite())
     }
 
-    /// Seconds of a column as nanoseconds.
+    /// A time since 1970 or a span of time, in nanoseconds.
     pub(crate) fn nanos(&self, column: &str) -> Option<i64> {
-        self.double(column).and_then(nanos)
+        nanos(self.text(column)?)
     }
 
     /// Whether a flag is set.
     pub(crate) fn is(&self, column: &str) -> bool {
-        self.cells.get(column).and_then(Json::as_bool) == Some(true)
+        self.text(column) == Some("T")
     }
 
     /// About how many bytes of memory it takes.
-    pub(crate) fn size(&self) -> usize {
-        self.cells.iter().map(|(name, cell)| name.len() + size(cell)).sum()
+    pub(crate) const fn size(&self) -> usize {
+        size_of::<Self>() + self.text.capacity() + self.cells.capacity() * size_of::<Cell>()
     }
 
     /// The columns that are set, in their order, as people read them.
     pub(crate) fn shown(&self) -> impl Iterator<Item = (&'static str, String)> {
-        self.log.fields.iter().filter_map(|field| {
-            let cell = self.cells.get(field.name)?;
-            Some((field.name, shown(cell)))
+        self.log.fields.iter().enumerate().filter_map(|(column, field)| {
+            let places = self.places(column);
+            if places.is_empty() {
+                return None;
+            }
+            let texts: Vec<_> = places.filter_map(|place| Some(self.cell(place)?.1)).collect();
+            Some((field.name, texts.join(",")))
         })
     }
 }
 
-/// Seconds as nanoseconds. A double has seven digits of a second of our time. `None` for what is beyond all times.
-fn nanos(seconds: f64) -> Option<i64> {
-    let nanos = (seconds * 1e9).round();
-    // Beyond it, `as` would give the nearest number that there is.
-    (nanos.abs() < i64::MAX as f64).then_some(nanos as i64)
-}
-
-/// About how many bytes of memory a cell takes.
-fn size(cell: &Json) -> usize {
-    let inside: usize = match cell {
-        Json::String(text) => text.len(),
-        Json::Array(list) => list.iter().map(size).sum(),
-        Json::Object(cells) => cells.iter().map(|(name, cell)| name.len() + size(cell)).sum(),
-        Json::Null | Json::Bool(_) | Json::Number(_) => 0,
-    };
-    size_of::<Json>() + inside
-}
-
-/// A cell as people read it.
-fn shown(cell: &Json) -> String {
-    match cell {
-        Json::String(text) => text.clone(),
-        Json::Array(list) => {
-            let parts: Vec<_> = list.iter().map(shown).collect();
-            parts.join(",")
-        }
-        Json::Bool(is) => if *is { "T" } else { "F" }.to_owned(),
-        other => other.to_string(),
+/// A value as it is kept: of flags, JSON and Zeek's own format have different words.
+fn plain(text: &str, scalar: Scalar) -> &str {
+    match (scalar, text) {
+        (Scalar::Bool, "true") => "T",
+        (Scalar::Bool, "false") => "F",
+        _ => text,
     }
-}
-
-/// The values of a list.
-struct List<'a>(Vec<Value<'a>>);
-
-impl Elements for List<'_> {
-    fn count(&self) -> usize {
-        self.0.len()
-    }
-
-    fn element(&self, index: usize) -> Value<'_> {
-        self.0.get(index).copied().unwrap_or(Value::Unset)
-    }
-}
-
-/// A cell as conditions compare it.
-fn value(cell: &Json, scalar: Scalar) -> Value<'_> {
-    let known = match scalar {
-        Scalar::Bool => cell.as_bool().map(Value::Bool),
-        Scalar::Count => cell.as_u64().map(Value::Count),
-        Scalar::Int => cell.as_i64().map(Value::Int),
-        Scalar::Double => cell.as_f64().map(Value::Double),
-        Scalar::Time => {
-            let time = cell.as_f64().and_then(nanos);
-            time.map(|time| Value::Time(Timestamp::from_nanos(time)))
-        }
-        Scalar::Interval => {
-            let span = cell.as_f64().and_then(nanos);
-            span.map(|span| Value::Interval(Interval::from_nanos(span)))
-        }
-        Scalar::Addr => {
-            let address = cell.as_str().and_then(|text| text.parse::<IpAddr>().ok());
-            address.map(|address| Value::Addr(Address::from(address)))
-        }
-        Scalar::Port => cell.as_u64().and_then(|port| u16::try_from(port).ok()).map(Value::Port),
-        Scalar::Enum | Scalar::String => cell.as_str().map(Value::Str),
-    };
-    known.unwrap_or(Value::Unset)
 }
 
 impl Record for LogRow {
@@ -172,15 +208,28 @@ impl Record for LogRow {
     fn visit<V: Visitor>(&self, visitor: &mut V) {
         for (index, field) in self.log.fields.iter().enumerate() {
             let scalar = field.zeek_type.scalar;
-            match self.cells.get(field.name) {
+            let places = self.places(index);
+            let mut cells = places.filter_map(|place| self.cell(place)).peekable();
+            match cells.peek() {
                 None => visitor.field(index, field, Value::Unset),
-                Some(Json::Array(cells)) if field.zeek_type.shape != Shape::One => {
-                    let list = List(cells.iter().map(|cell| value(cell, scalar)).collect());
+                Some((CellKind::One, text)) => visitor.field(index, field, value(text, scalar)),
+                Some(_) => {
+                    let elements = cells.filter(|(kind, _)| *kind == CellKind::Element);
+                    let list = List::of(elements.map(|(_, text)| text), scalar);
                     visitor.field(index, field, Value::List(&list));
                 }
-                Some(cell) => visitor.field(index, field, value(cell, scalar)),
             }
         }
+    }
+}
+
+#[cfg(test)]
+impl LogRow {
+    /// Reads a row of a stream, as an analysis writes it. `None` for what is none.
+    pub(crate) fn read(line: &str) -> Option<Self> {
+        let mut reader = crate::logs::Reader::of(std::io::Cursor::new(format!("{line}\n")));
+        let row = reader.next_row()?;
+        Some(Self::of(log_of(&row)?, &row))
     }
 }
 
@@ -212,6 +261,36 @@ mod tests {
         for condition in ["id.resp_p = 80", "resp_bytes < 5", "NOT resp_bytes < 5"] {
             assert!(!holds(condition), "{condition}");
         }
+    }
+
+    #[test]
+    fn stamps_have_all_of_their_nine_digits() {
+        let row = |ts: &str| {
+            LogRow::read(&format!("{{\"_path\":\"conn\",\"ts\":{ts},\"duration\":{ts}}}")).unwrap()
+        };
+        let [one, next] = ["1767225600.123456788", "1767225600.123456789"].map(row);
+        assert_eq!(one.nanos("ts"), Some(1_767_225_600_123_456_788));
+        assert_eq!(next.nanos("duration"), Some(1_767_225_600_123_456_789));
+        assert_eq!(next.shown().next(), Some(("ts", "1767225600.123456789".to_owned())));
+        let is_later = Condition::parse("ts > 1767225600.123456788", one.log()).unwrap();
+        assert!(is_later.matches(&next) && !is_later.matches(&one));
+    }
+
+    #[test]
+    fn lists_and_rows_made_of_others_have_what_is_set() {
+        let row = LogRow::read(
+            "{\"_path\":\"dns\",\"uid\":\"C1\",\"AA\":true,\"TC\":false,\"answers\":[\"a,b\",\"\"],\"TTLs\":[]}",
+        )
+        .unwrap();
+        assert_eq!(row.elements("answers").collect::<Vec<_>>(), ["a,b", ""]);
+        assert_eq!((row.elements("TTLs").count(), row.text("answers")), (0, None));
+        assert!(row.is("AA") && !row.is("TC") && !row.is("RA"));
+        let shown: Vec<_> = row.shown().map(|(name, text)| format!("{name}={text}")).collect();
+        assert_eq!(shown, ["uid=C1", "AA=T", "TC=F", "answers=a,b,", "TTLs="]);
+        let conn = log_named("conn").unwrap();
+        let made = LogRow::with(conn, |name| row.text(name).map(Cow::Borrowed));
+        assert_eq!(made.shown().collect::<Vec<_>>(), [("uid", "C1".to_owned())]);
+        assert!(row.size() < 400, "{}", row.size());
     }
 
     #[test]

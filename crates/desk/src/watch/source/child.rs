@@ -11,15 +11,11 @@ use std::thread::{self, JoinHandle};
 use anyhow::Context as _;
 use netsniff_console::FAILED;
 
-use super::BATCH;
-use super::{Ending, Listener, Told};
+use super::{Ending, Listener, Told, next_rows};
+use crate::logs::Reader;
 
 /// Lines of what it says that are kept.
 const SAID: usize = 3;
-/// Bytes of a row; a longer one is none.
-const LONGEST: u64 = 4 << 20;
-/// Bytes of rows that are handed over at once, where there are not more rows.
-const MUCH: usize = 1 << 20;
 
 /// A running analysis, which ends with this value.
 #[derive(Debug)]
@@ -66,27 +62,18 @@ impl Drop for Analysis {
 }
 
 /// Hands rows over until there are no more. Returns whether somebody still wants to know how it ended.
-fn rows(output: impl Read, listener: &Listener) -> bool {
-    let mut reader = BufReader::with_capacity(64 << 10, output);
-    let (mut lines, mut bytes) = (Vec::new(), 0);
+fn rows(output: impl Read + Send + 'static, listener: &Listener) -> bool {
+    let mut reader = Reader::of(output);
     loop {
-        let mut line = Vec::new();
-        match reader.by_ref().take(LONGEST).read_until(b'\n', &mut line) {
-            Ok(0) | Err(_) => break,
-            Ok(read) => {
-                bytes += read;
-                lines.push(String::from_utf8_lossy(&line).trim_end().to_owned());
-            }
+        let mut rows = Vec::new();
+        let goes_on = next_rows(&mut reader, None, &mut rows);
+        if !rows.is_empty() && listener(Told::Rows(rows)).is_none() {
+            return false;
         }
-        let is_all = !reader.buffer().contains(&b'\n');
-        if is_all || lines.len() >= BATCH || bytes >= MUCH {
-            bytes = 0;
-            if listener(Told::Rows(std::mem::take(&mut lines))).is_none() {
-                return false;
-            }
+        if !goes_on {
+            return true;
         }
     }
-    lines.is_empty() || listener(Told::Rows(lines)).is_some()
 }
 
 /// Reads what a process says, of which the last lines are kept.

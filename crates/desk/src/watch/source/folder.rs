@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use netsniff_analysis::record::LogType;
 use netsniff_analysis::rows::LOGS;
 use netsniff_console::{DAMAGED, DONE, FAILED};
 
-use super::BATCH;
 use super::growing::{GrowingFile, identity};
 use super::{Ending, Listener, Told};
 use crate::logs::{Folder, LogFile};
+use crate::watch::data::row::LogRow;
 
 /// How often files are looked at.
 const PAUSE: Duration = Duration::from_millis(300);
@@ -21,7 +22,6 @@ const PAUSES: u64 = 10;
 const WRONGS: usize = 100;
 
 /// A directory of logs.
-#[derive(Debug)]
 struct Logs {
     directory: PathBuf,
     logs: Vec<Log>,
@@ -30,9 +30,8 @@ struct Logs {
 }
 
 /// A log: its files in the order of their times, which are read one after the other.
-#[derive(Debug)]
 struct Log {
-    name: &'static str,
+    log: &'static LogType,
     /// Names without ending, of files that were read or wait.
     known: HashSet<String>,
     waiting: VecDeque<Waiting>,
@@ -45,7 +44,6 @@ struct Log {
 }
 
 /// A file that is not read yet. One that is being written is open already, since its name will be another's.
-#[derive(Debug)]
 struct Waiting(PathBuf, Option<GrowingFile>);
 
 /// Reads the logs of a directory; their rows are told. Where `follows`, it goes on with what is written later.
@@ -116,15 +114,15 @@ fn follow(mut logs: Logs, follows: bool, listener: &Listener) -> Option<()> {
 
 impl Logs {
     fn open(directory: &Path) -> anyhow::Result<Self> {
-        let log = |name| Log {
-            name,
+        let log = |log: &&'static LogType| Log {
+            log,
             known: HashSet::new(),
             waiting: VecDeque::new(),
             open: None,
             is_renamed: false,
             is_replaced: false,
         };
-        let logs = LOGS.iter().map(|known| log(known.path)).collect();
+        let logs = LOGS.iter().map(log).collect();
         let directory = directory.to_owned();
         let mut all = Self { directory, logs, wrong: Vec::new() };
         let folder = Folder::open(&all.directory)?;
@@ -134,7 +132,7 @@ impl Logs {
 
     fn has_series(&self) -> bool {
         let has = |log: &Log| log.open.is_some() || !log.waiting.is_empty();
-        self.logs.iter().any(|log| log.name == "series" && has(log))
+        self.logs.iter().any(|log| log.log.path == "series" && has(log))
     }
 
     fn note(&mut self, wrong: Vec<String>) {
@@ -150,9 +148,8 @@ impl Logs {
         let (mut has_read, mut wrong, mut rows) = (false, Vec::new(), Vec::new());
         for log in &mut self.logs {
             has_read |= log.read(&mut rows, &mut wrong);
-            while !rows.is_empty() {
-                let behind = rows.split_off(rows.len().min(BATCH));
-                listener(Told::Rows(std::mem::replace(&mut rows, behind)))?;
+            if !rows.is_empty() {
+                listener(Told::Rows(std::mem::take(&mut rows)))?;
             }
         }
         self.note(wrong);
@@ -174,7 +171,7 @@ impl Logs {
     fn look(&mut self, folder: &Folder) {
         let mut wrong = Vec::new();
         for (name, files) in folder.logs() {
-            let log = self.logs.iter_mut().find(|log| log.name == name);
+            let log = self.logs.iter_mut().find(|log| log.log.path == name);
             log.into_iter().for_each(|log| log.look(files, &mut wrong));
         }
         self.note(wrong);
@@ -211,12 +208,13 @@ impl Logs {
 
 impl Log {
     /// Adds the rows of the next piece. Returns whether there is more to be read.
-    fn read(&mut self, rows: &mut Vec<String>, wrong: &mut Vec<String>) -> bool {
+    fn read(&mut self, rows: &mut Vec<LogRow>, wrong: &mut Vec<String>) -> bool {
         if let Some((path, file)) = &mut self.open {
-            match file.read(rows) {
-                Ok(true) => return true,
-                Ok(false) => {}
-                Err(error) => wrong.push(format!("{}: {error}", path.display())),
+            let goes_on = file.read(rows);
+            let complaints = file.complaints();
+            wrong.extend(complaints.iter().map(|why| format!("{}: {why}", path.display())));
+            if goes_on {
+                return true;
             }
         }
         self.next(wrong)
@@ -226,7 +224,7 @@ impl Log {
     fn next(&mut self, wrong: &mut Vec<String>) -> bool {
         let Some(Waiting(path, file)) = self.waiting.pop_front() else { return false };
         self.let_go(wrong);
-        match file.map_or_else(|| GrowingFile::open(&path, self.name), Ok) {
+        match file.map_or_else(|| GrowingFile::open(&path, self.log), Ok) {
             Ok(file) => self.open = Some((path, file)),
             Err(error) => wrong.push(format!("{}: {error}", path.display())),
         }
@@ -278,7 +276,7 @@ impl Log {
             let opened = if is_rolled {
                 None
             } else {
-                match GrowingFile::open(&file.path, self.name) {
+                match GrowingFile::open(&file.path, self.log) {
                     Ok(opened) => Some(opened),
                     Err(error) => {
                         wrong.push(format!("{}: {error}", file.path.display()));
@@ -307,6 +305,7 @@ mod tests {
     use flate2::write::GzEncoder;
 
     use super::*;
+    use crate::watch::data::row::log_named;
 
     /// A directory that goes with this value.
     struct Place(PathBuf);
@@ -362,7 +361,7 @@ mod tests {
 
     fn times(event: &Told) -> Vec<u64> {
         let Told::Rows(rows) = event else { panic!("{event:?}") };
-        let time = |row: &String| row.strip_suffix('}')?.rsplit(':').next()?.parse().ok();
+        let time = |row: &LogRow| u64::try_from(row.nanos("ts")? / 1_000_000_000).ok();
         rows.iter().map(|row| time(row).unwrap()).collect()
     }
 
@@ -426,18 +425,35 @@ mod tests {
         let mut packed = GzEncoder::new(Vec::new(), Compression::default());
         let many: Vec<u64> = (100..60_100).collect();
         packed.write_all(text(&many).as_bytes()).unwrap();
-        let packed = packed.finish().unwrap();
-        let name = place.0.join("series.2026-11-29-00-00-01.log.gz");
-        fs::write(&name, &packed).unwrap();
+        let gzip = packed.finish().unwrap();
+        for (packed, suffix) in [(gzip, "gz")] {
+            let name = place.0.join(format!("series.2026-11-29-00-00-01.log.{suffix}"));
+            fs::write(&name, &packed).unwrap();
+            let (rows, ending) = place.read();
+            let expected = [&[1, 2, 10][..], &many, &[12]].concat();
+            assert!(rows == expected, "{} rows", rows.len());
+            assert_eq!(ending.code, DONE);
+            fs::write(&name, &packed[..packed.len() / 2]).unwrap();
+            let (rows, ending) = place.read();
+            assert!(rows.len() > 1000 && rows.len() < expected.len());
+            assert_eq!(ending.code, DAMAGED);
+            assert!(ending.how.ends_with("it ends within a row"), "{}", ending.how);
+            fs::remove_file(&name).unwrap();
+        }
+    }
+
+    #[test]
+    fn lines_that_are_no_rows_are_told_once() {
+        let place = Place::new("lines");
+        let lines = "#fields\tts\tkind\n1.0\ttotal\ntoo few\n2.0\ttotal\none\tmore\tthan\n";
+        fs::write(place.0.join("series.log"), lines).unwrap();
         let (rows, ending) = place.read();
-        let expected = [&[1, 2, 10][..], &many, &[12]].concat();
-        assert!(rows == expected, "{} rows", rows.len());
-        assert_eq!(ending.code, DONE);
-        fs::write(&name, &packed[..packed.len() / 2]).unwrap();
-        let (rows, ending) = place.read();
-        assert!(rows.len() > 1000 && rows.len() < expected.len());
-        assert_eq!(ending.code, DAMAGED);
-        assert!(ending.how.ends_with("it ends within a row"), "{}", ending.how);
+        assert_eq!((rows, ending.code), (vec![1, 2], DAMAGED));
+        assert!(
+            ending.how.ends_with("series.log: it has lines that are no rows"),
+            "{}",
+            ending.how
+        );
     }
 
     #[test]
@@ -448,6 +464,6 @@ mod tests {
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).unwrap();
         assert_eq!(place.read().0, [1]);
-        assert!(GrowingFile::open(&pipe, "dns").is_err());
+        assert!(GrowingFile::open(&pipe, log_named("dns").unwrap()).is_err());
     }
 }

@@ -1,9 +1,12 @@
 //! Conditions on rows, in the language of `netsniff extract --where`.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+
 use netsniff_output::condition::Condition;
-use serde_json::{Map, Value as Json};
 
 use super::Subject;
+use crate::logs::seconds;
 use crate::watch::data::connections::conn_log;
 use crate::watch::data::figures::Figures;
 use crate::watch::data::row::{LogRow, log_named};
@@ -52,10 +55,9 @@ impl Filter {
             }
             _ => ("service", ["orig_pkts", "orig_ip_bytes"], ["resp_pkts", "resp_ip_bytes"]),
         };
-        let mut cells = Map::new();
-        cells.insert("kind".to_owned(), Json::from(kind));
+        let mut cells = HashMap::from([("kind", kind.to_owned())]);
         if let Some(name) = name {
-            cells.insert(kind.to_owned(), Json::from(name));
+            cells.insert(kind, name.to_owned());
         }
         let traffic = [(sent, figures.sent), (received, figures.received)];
         let traffic = traffic
@@ -70,7 +72,7 @@ impl Filter {
         ];
         for (column, value) in traffic.chain(counts).filter(|_| is_exact) {
             if let Some(value) = value {
-                cells.insert(column.to_owned(), Json::from(value));
+                cells.insert(column, value.to_string());
             }
         }
         let times = [
@@ -80,9 +82,9 @@ impl Filter {
         ];
         for (column, nanos) in times {
             if let Some(nanos) = nanos {
-                cells.insert(column.to_owned(), Json::from(nanos as f64 / 1e9));
+                cells.insert(column, seconds(nanos));
             }
         }
-        self.holds(&LogRow::of(log, cells))
+        self.holds(&LogRow::with(log, |column| cells.get(column).map(Cow::from)))
     }
 }
