@@ -31,9 +31,10 @@ pub struct LogFile {
 }
 
 /// What names of logs in lines of text end with.
-const READ: [&str; 4] = [".log", ".json", ".log.gz", ".json.gz"];
+const READ: [&str; 6] = [".log", ".json", ".log.gz", ".json.gz", ".log.zst", ".json.zst"];
 /// What others end with.
-const UNREAD: [&str; 3] = [".msgpack", ".txt", ".log.zst"];
+const UNREAD: [&str; 8] =
+    [".msgpack", ".txt", ".log.xz", ".json.xz", ".log.bz2", ".json.bz2", ".log.lz4", ".json.lz4"];
 
 impl Folder {
     /// Looks for logs in a directory: `conn.log`, and rolled ones as `conn.2026-11-21-22-09-03.log`.
@@ -166,7 +167,10 @@ mod tests {
             "conn.json",
             "conn.log.gz",
             "connections.log",
+            "conn.log.zst",
+            "conn.2026-11-21-22-09-04.log.zst",
             "dns.msgpack",
+            "http.json.xz",
             "ssl.json",
             "notes.txt",
         ];
@@ -182,11 +186,12 @@ mod tests {
             "conn.2026-11-21-22-09-03.log",
             "conn.2026-11-21-22-09-03-2.log.gz",
             "conn.2026-11-21-22-09-03-10.log",
+            "conn.2026-11-21-22-09-04.log.zst",
             "conn.log",
         ];
-        assert_eq!(folder.doubled, ["conn.json", "conn.log.gz"]);
+        assert_eq!(folder.doubled, ["conn.json", "conn.log.gz", "conn.log.zst"]);
         assert_eq!(found, [("conn", conn.to_vec()), ("ssl", vec!["ssl.json"])]);
-        assert_eq!(folder.unread, ["dns.msgpack"]);
+        assert_eq!(folder.unread, ["dns.msgpack", "http.json.xz"]);
         assert!(folder.has("ssl") && !folder.has("http") && !folder.is_empty());
     }
 }

@@ -6,7 +6,7 @@
 //! | `reader` | a file to its rows, one at a time, whatever is wrong with it |
 //! | `header` | what header lines tell of columns and of values that are not set |
 //! | `lines` | lines of bounded length |
-//! | `unpack` | bytes as they were before gzip packed them |
+//! | `unpack` | bytes as they were before gzip or zstd packed them |
 //! | `open` | how a file is opened, in directories that others may own |
 //! | `row` | the values of a row, by the names of columns |
 //! | `typed` | a row as its log declares it, for conditions |

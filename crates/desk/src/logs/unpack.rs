@@ -1,8 +1,9 @@
-//! Bytes of a file or pipe as they were before gzip packed them. What ends may grow: it is read on from there.
+//! Bytes of a file or pipe as they were before gzip or zstd packed them. What ends may grow: it is read on from there.
 
 use std::io::{self, ErrorKind, Read, Write as _};
 
 use flate2::write::MultiGzDecoder;
+use zstd::stream::raw::{DParameter, Decoder, Operation as _};
 
 /// Bytes read at once.
 const READ_SIZE: usize = 64 << 10;
@@ -10,6 +11,13 @@ const READ_SIZE: usize = 64 << 10;
 const HEAD: usize = 256;
 /// What gzip begins with (RFC 1952, 2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// What a frame of zstd begins with (RFC 8878, 3.1.1).
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// What one begins with that is passed over, but for the first byte, which is 0x50 to 0x5f (3.1.2).
+const PASSED_OVER: [u8; 3] = [0x2a, 0x4d, 0x18];
+/// Binary logarithm of the bytes that zstd may look back, which are held in memory: RFC 8878 (3.1.1.1.2) asks of whoever
+/// unpacks for no more than 8 MiB, and `zstd -19` needs as many. Dozens of logs are read side by side.
+const WINDOW_LOG: u32 = 23;
 
 /// An input that may be packed, which its first bytes tell.
 pub(super) struct Unpacked {
@@ -28,6 +36,16 @@ enum Form {
     Unknown,
     Plain,
     Gzip(Box<MultiGzDecoder<Vec<u8>>>),
+    Zstd(Frames),
+}
+
+/// Frames of zstd, one after the other.
+struct Frames {
+    decoder: Decoder<'static>,
+    /// Whether one has begun that has not ended.
+    is_within: bool,
+    /// Whether there was no room for all that was unpacked.
+    has_more: bool,
 }
 
 impl Unpacked {
@@ -63,7 +81,7 @@ impl Unpacked {
             let is_all = rest.is_empty();
             let (read, taken) = match &mut self.form {
                 Form::Unknown if !self.packed.is_empty() => {
-                    self.form = Form::of(&self.packed);
+                    self.form = Form::of(&self.packed)?;
                     (0, 0)
                 }
                 Form::Unknown => (0, 0),
@@ -109,26 +127,38 @@ impl Unpacked {
     ///
     /// When a part of what is packed is missing, or has changed.
     pub(super) fn end(&mut self) -> io::Result<()> {
-        match &mut self.form {
-            Form::Unknown if !self.packed.is_empty() => Err(ErrorKind::UnexpectedEof.into()),
-            Form::Unknown | Form::Plain => Ok(()),
-            Form::Gzip(decoder) => decoder.try_finish(),
-        }
+        let is_cut = match &mut self.form {
+            Form::Unknown => !self.packed.is_empty(),
+            Form::Plain => false,
+            Form::Gzip(decoder) => return decoder.try_finish(),
+            Form::Zstd(frames) => frames.is_within,
+        };
+        let error = || io::Error::new(ErrorKind::UnexpectedEof, "incomplete frame");
+        if is_cut { Err(error()) } else { Ok(()) }
     }
 }
 
 impl Form {
     /// The form of what begins so.
-    fn of(head: &[u8]) -> Self {
+    fn of(head: &[u8]) -> io::Result<Self> {
         let begins = |magic: &[u8]| head.iter().zip(magic).all(|(byte, other)| byte == other);
-        if begins(&GZIP) {
+        let is_passed_over = matches!(head.first(), Some(0x50..=0x5f))
+            && head.iter().skip(1).zip(PASSED_OVER).all(|(byte, other)| *byte == other);
+        Ok(if begins(&GZIP) {
             if head.len() < GZIP.len() {
-                return Self::Unknown;
+                return Ok(Self::Unknown);
             }
             Self::Gzip(Box::new(MultiGzDecoder::new(Vec::new())))
+        } else if begins(&ZSTD) || is_passed_over {
+            if head.len() < ZSTD.len() {
+                return Ok(Self::Unknown);
+            }
+            let mut decoder = Decoder::new()?;
+            decoder.set_parameter(DParameter::WindowLogMax(WINDOW_LOG))?;
+            Self::Zstd(Frames { decoder, is_within: false, has_more: false })
         } else {
             Self::Plain
-        }
+        })
     }
 
     /// Unpacks what there is room for. Returns how many bytes came of that, and of how many.
@@ -154,7 +184,23 @@ impl Form {
                 unpacked.drain(..read);
                 Ok((read, taken))
             }
+            Self::Zstd(frames) => frames.unpack(packed, into),
         }
+    }
+}
+
+impl Frames {
+    fn unpack(&mut self, packed: &[u8], into: &mut [u8]) -> io::Result<(usize, usize)> {
+        // Whoever asks often without need gets an error.
+        if packed.is_empty() && !self.has_more {
+            return Ok((0, 0));
+        }
+        let status = self.decoder.run_on_buffers(packed, into)?;
+        if status.bytes_read > 0 || status.bytes_written > 0 {
+            self.is_within = status.remaining > 0;
+        }
+        self.has_more = status.bytes_written == into.len();
+        Ok((status.bytes_written, status.bytes_read))
     }
 }
 
@@ -198,6 +244,14 @@ mod tests {
         packer.finish().unwrap()
     }
 
+    fn zstd(text: &[u8]) -> Vec<u8> {
+        let mut packer = zstd::Encoder::new(Vec::new(), 3).unwrap();
+        // As the command does.
+        packer.include_checksum(true).unwrap();
+        packer.write_all(text).unwrap();
+        packer.finish().unwrap()
+    }
+
     fn all(input: &mut Unpacked) -> io::Result<Vec<u8>> {
         let (mut all, mut piece) = (Vec::new(), [0; 1000]);
         loop {
@@ -211,8 +265,16 @@ mod tests {
     #[test]
     fn packed_or_not_it_is_the_same_text() {
         let text = text();
+        let passed_over = [&[0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3][..], &zstd(&text)];
         let (one, other) = text.split_at(text.len() / 3);
-        for packed in [text.clone(), gzip(&text), [gzip(one), gzip(other)].concat()] {
+        for packed in [
+            text.clone(),
+            gzip(&text),
+            zstd(&text),
+            [gzip(one), gzip(other)].concat(),
+            [zstd(one), zstd(other)].concat(),
+            passed_over.concat(),
+        ] {
             let mut whole = Unpacked::new(io::Cursor::new(packed.clone()));
             assert!(all(&mut whole).unwrap() == text);
             assert_eq!(whole.taken(), packed.len() as u64);
@@ -232,7 +294,7 @@ mod tests {
     #[test]
     fn what_is_cut_is_told_and_damage_is_an_error() {
         let text = text();
-        for mut packed in [gzip(&text)] {
+        for mut packed in [gzip(&text), zstd(&text)] {
             for length in [1, 3, 20, packed.len() / 2, packed.len() - 1] {
                 let mut cut = Unpacked::new(io::Cursor::new(packed[..length].to_vec()));
                 let read = all(&mut cut).unwrap();
@@ -243,6 +305,17 @@ mod tests {
             let mut damaged = Unpacked::new(io::Cursor::new(packed));
             assert!(all(&mut damaged).is_err() || damaged.end().is_err());
         }
+    }
+
+    #[test]
+    fn nobody_makes_it_look_back_further_than_memory_is_given() {
+        let window = |log: u8| {
+            // A frame of RFC 8878 (3.1.1): a window of that size, and one last block of one byte that stands for 9.
+            [&ZSTD[..], &[0, (log - 10) << 3], &[1 | 1 << 1 | 9 << 3, 0, 0, b'x']].concat()
+        };
+        let read = |log| all(&mut Unpacked::new(io::Cursor::new(window(log))));
+        assert_eq!(read(23).unwrap(), b"xxxxxxxxx");
+        assert!(read(24).unwrap_err().to_string().contains("memory"), "{:?}", read(24));
     }
 
     #[test]

@@ -65,6 +65,35 @@ fn what_is_read_is_not_written_over() {
     assert_eq!(files(), before);
 }
 
+/// The table of services of a page, if it has one.
+fn services(page: &str) -> Option<&str> {
+    let begin = page.find("<table id=\"t-services\"")?;
+    page[begin..].split("</table>").next()
+}
+
+#[test]
+fn packed_logs_have_the_same_rows() {
+    let scratch = analysed("report-packed");
+    let alone = page(scratch.path());
+    assert!(services(&alone).is_some());
+    let path = scratch.path().join("conn.log");
+    let plain = fs::read(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    let packed = zstd::encode_all(&*plain, 3).unwrap();
+    for (name, whole) in [
+        ("conn.log.zst", true),
+        ("conn.2026-11-21-22-09-03.log.zst", true),
+        ("conn.log.zst", false),
+    ] {
+        let to = scratch.path().join(name);
+        fs::write(&to, if whole { &*packed } else { &packed[..packed.len() - 5] }).unwrap();
+        let page = page(scratch.path());
+        assert_eq!(services(&page) == services(&alone), whole, "{name}");
+        assert_eq!(page.contains("incomplete frame"), !whole, "{name}");
+        fs::remove_file(to).unwrap();
+    }
+}
+
 #[test]
 fn a_log_in_two_forms_counts_once() {
     let scratch = analysed("report-twice");
@@ -72,10 +101,6 @@ fn a_log_in_two_forms_counts_once() {
     fs::copy(scratch.path().join("conn.log"), scratch.path().join("conn.log.gz")).unwrap();
     let both = page(scratch.path());
     assert!(both.contains("Not read: conn.log.gz."));
-    let services = |page: &str| {
-        let begin = page.find("<table id=\"t-services\"").unwrap();
-        page[begin..].split("</table>").next().unwrap().to_owned()
-    };
     assert_eq!(services(&alone), services(&both));
 }
 

@@ -426,7 +426,8 @@ mod tests {
         let many: Vec<u64> = (100..60_100).collect();
         packed.write_all(text(&many).as_bytes()).unwrap();
         let gzip = packed.finish().unwrap();
-        for (packed, suffix) in [(gzip, "gz")] {
+        let zstd = zstd::encode_all(text(&many).as_bytes(), 3).unwrap();
+        for (packed, suffix) in [(gzip, "gz"), (zstd, "zst")] {
             let name = place.0.join(format!("series.2026-11-29-00-00-01.log.{suffix}"));
             fs::write(&name, &packed).unwrap();
             let (rows, ending) = place.read();
