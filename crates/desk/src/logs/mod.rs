@@ -5,6 +5,7 @@
 //! | `folder` | which files of a directory are which log |
 //! | `reader` | a file to its rows, one at a time, whatever is wrong with it |
 //! | `header` | what header lines tell of columns and of values that are not set |
+//! | `members` | where the values of an object of JSON are in its line |
 //! | `lines` | lines of bounded length |
 //! | `unpack` | bytes as they were before gzip or zstd packed them |
 //! | `open` | how a file is opened, in directories that others may own |
@@ -17,6 +18,7 @@
 mod folder;
 mod header;
 mod lines;
+mod members;
 mod open;
 mod reader;
 mod row;

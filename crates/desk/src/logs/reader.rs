@@ -1,14 +1,12 @@
 //! A file to its rows, one at a time, whatever is wrong with it.
 
-use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
 
-use serde_json::value::RawValue;
-
 use super::header::{Header, find};
 use super::lines::{Line, Lines};
+use super::members::{Members, members};
 use super::open::open_log;
 use super::row::{Misread, Row, Values};
 
@@ -34,7 +32,7 @@ pub struct Reader {
     header: Header,
     /// Where the values of the row are in its line: by the columns of the header, or by their names.
     columns: Vec<Range<usize>>,
-    members: BTreeMap<String, Range<usize>>,
+    members: Members,
     misread: Misread,
     /// Lines that are no rows.
     bad_lines: u64,
@@ -59,7 +57,7 @@ impl Reader {
             line: 0..0,
             header: Header::default(),
             columns: Vec::new(),
-            members: BTreeMap::new(),
+            members: Members::new(),
             misread: Misread::default(),
             bad_lines: 0,
             stopped: None,
@@ -204,17 +202,6 @@ impl Reader {
 enum Kind {
     Columns,
     Members,
-}
-
-/// Where the members of an object are in its line, as they are written: a number there has all of its digits.
-fn members(line: &[u8]) -> Option<BTreeMap<String, Range<usize>>> {
-    let members: BTreeMap<String, &RawValue> = serde_json::from_slice(line).ok()?;
-    let place = |value: &RawValue| {
-        let value = value.get();
-        let begin = value.as_ptr().addr().checked_sub(line.as_ptr().addr())?;
-        Some(begin..begin + value.len())
-    };
-    members.into_iter().map(|(name, value)| Some((name, place(value)?))).collect()
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde_json::value::RawValue;
 
 use super::header::Marks;
+use super::members::Members;
 use super::text::{bounded, nanos, unescaped};
 
 /// Elements of a set or vector that are read: people are shown no more.
@@ -51,7 +51,7 @@ impl Misread {
 #[derive(Debug)]
 pub(super) enum Values<'r> {
     Columns { names: &'r [String], line: &'r [u8], places: &'r [Range<usize>], marks: &'r Marks },
-    Members { line: &'r [u8], places: &'r BTreeMap<String, Range<usize>> },
+    Members { line: &'r [u8], places: &'r Members },
 }
 
 impl<'r> Row<'r> {
