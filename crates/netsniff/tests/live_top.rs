@@ -200,6 +200,14 @@ fn the_process_that_has_a_socket_is_on_the_screen() {
     let row = format!(r"ev\x1b[2Jil {} ", client.id());
     let screen = view.await_screen("process", |screen| screen.contains(&row));
     assert!(screen.contains("1 process\n"), "{screen}");
+    let once = "top -i rx0 --once --duration 5s --view processes --size 100x30";
+    let out = Command::new("ip")
+        .args(["netns", "exec", &bed.receiver(), env!("CARGO_BIN_EXE_netsniff")])
+        .args(once.split(' '))
+        .output()
+        .unwrap();
+    let text = String::from_utf8(out.stdout).unwrap();
+    assert!(text.contains(&row) && text.contains("1 process\n"), "{text}");
     // It stays with its connection when it has gone.
     client.kill().unwrap();
     client.wait().unwrap();

@@ -2,14 +2,13 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::Context as _;
 use netsniff_console::UsageError;
-use netsniff_console::quantity::{at_least_one, interval};
 
 use super::control::Control;
 use super::guard::Listening;
+use crate::watch::traffic::Traffic;
 
 /// Show traffic in a browser: what goes on, connections and their packets, findings, and what to believe
 #[derive(Debug, clap::Args)]
@@ -31,12 +30,8 @@ pub struct ServeArgs {
         required_unless_present = "interfaces"
     )]
     pub(super) inputs: Vec<PathBuf>,
-    /// Show what is captured on this interface; may be repeated
-    #[arg(short, long = "interface", value_name = "IFACE")]
-    pub(super) interfaces: Vec<String>,
-    /// Only packets that match, in the language of pcap-filter(7)
-    #[arg(short, long, value_name = "EXPR")]
-    pub(super) filter: Option<String>,
+    #[command(flatten)]
+    pub(super) traffic: Traffic,
     /// Keep the logs in this directory. Otherwise they go when this ends
     #[arg(short, long, value_name = "DIR")]
     pub(super) output: Option<PathBuf>,
@@ -46,23 +41,18 @@ pub struct ServeArgs {
     #[command(flatten)]
     pub(super) listening: Listening,
     /// Let a browser begin and end recordings of the live traffic. Otherwise it only shows
-    #[arg(long, requires = "interfaces")]
+    // Where files stand in place of interfaces, the parser lets it pass that these are required; likewise below.
+    #[arg(long, requires = "interfaces", conflicts_with = "inputs")]
     control: bool,
     /// Where these recordings go
-    #[arg(long, value_name = "DIR", requires = "control", default_value = ".")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        requires = "control",
+        conflicts_with = "inputs",
+        default_value = "."
+    )]
     record_to: PathBuf,
-    /// Length of an interval, as 1s or 100ms
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
-    interval: Duration,
-    /// Hosts of an interval that are told apart: those with the most bytes
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = at_least_one)]
-    hosts: usize,
-    /// Connections of an interval that are told apart: those with the most bytes
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = at_least_one)]
-    conns: usize,
-    /// Further options of netsniff analyze
-    #[arg(last = true, value_name = "OPTIONS")]
-    options: Vec<OsString>,
 }
 
 /// What is shown.
@@ -95,16 +85,11 @@ impl ServeArgs {
             (1, 1) => Kind::Logs,
             _ => return wrong("a directory of logs stands alone".to_owned()),
         };
-        let has_options = self.filter.is_some() || !self.options.is_empty();
-        if kind == Kind::Logs && (has_options || self.output.is_some()) {
-            return wrong(
-                "logs are read as they are: -f, -o and options of analyze are for packets"
-                    .to_owned(),
-            );
-        }
-        // The parser lets it pass where files stand in place of interfaces.
-        if kind != Kind::Live && self.control {
-            return wrong("--control is for live traffic: give --interface".to_owned());
+        if kind == Kind::Logs {
+            self.traffic.check_for_logs()?;
+            if self.output.is_some() {
+                return wrong("logs are kept where they are: -o is for captures and -i".to_owned());
+            }
         }
         if kind != Kind::Logs && !self.captures.is_empty() {
             return wrong("--captures is for a directory of logs".to_owned());
@@ -125,14 +110,14 @@ impl ServeArgs {
             let whole = whole.as_deref().unwrap_or(path);
             whole.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
         };
-        if self.interfaces.is_empty() {
+        if !self.traffic.is_live() {
             match self.inputs.as_slice() {
                 [one] => name(one),
                 [first, others @ ..] => format!("{} and {} more", name(first), others.len()),
                 [] => String::new(),
             }
         } else {
-            self.interfaces.join(" ")
+            self.traffic.interfaces.join(" ")
         }
     }
 
@@ -147,16 +132,16 @@ impl ServeArgs {
 
     /// Why packets of connections cannot be had.
     pub(super) fn keeps_packets_back(&self) -> Option<&'static str> {
-        if !self.options.is_empty() {
+        if self.traffic.has_options() {
             return Some(
                 "Packets are extracted only without options behind --, which may make other connections.",
             );
         }
         if self.files().is_empty() {
-            return Some(if self.interfaces.is_empty() {
-                "Packets are in the captures that the logs are of: name them with --captures."
-            } else {
+            return Some(if self.traffic.is_live() {
                 "Packets are in captures alone: netsniff record writes one, and netsniff serve shows it."
+            } else {
+                "Packets are in the captures that the logs are of: name them with --captures."
             });
         }
         None
@@ -172,39 +157,13 @@ impl ServeArgs {
             return Ok(None);
         }
         let program = std::env::current_exe().context("cannot find this program")?;
-        let mut words = vec![OsString::from("record"), OsString::from("-q")];
-        for interface in &self.interfaces {
-            words.extend(["--interface".into(), interface.into()]);
-        }
-        if let Some(filter) = &self.filter {
-            words.extend(["--filter".into(), filter.into()]);
-        }
+        let words = self.traffic.recording();
         Ok(Some(Control::new(program, words, self.record_to.clone())))
     }
 
     /// The words of the analysis whose logs go to a directory.
     pub(super) fn analysis(&self, directory: &Path) -> Vec<OsString> {
-        let mut words: Vec<OsString> =
-            ["analyze", "--json", "--notices", "--format", "tsv"].map(OsString::from).to_vec();
-        let mut add = |name: &str, value: OsString| words.extend([OsString::from(name), value]);
-        add("--output", directory.into());
-        add("--series", format!("{}us", self.interval.as_micros()).into());
-        add("--series-hosts", self.hosts.to_string().into());
-        add("--series-conns", self.conns.to_string().into());
-        for path in &self.inputs {
-            // A name that begins with a dash is no option.
-            add("--read", path.into());
-        }
-        for interface in &self.interfaces {
-            add("--interface", interface.into());
-        }
-        if !self.interfaces.is_empty() {
-            add("--stats-interval", "1s".into());
-        }
-        if let Some(filter) = &self.filter {
-            add("--filter", filter.into());
-        }
-        words.extend(self.options.iter().cloned());
-        words
+        let own = ["--json", "--notices", "--format", "tsv", "--output"].map(OsString::from);
+        self.traffic.analysis(own.into_iter().chain([directory.into()]), &self.inputs)
     }
 }

@@ -49,7 +49,7 @@ impl Packets {
         Ok(Self {
             program: std::env::current_exe().context("cannot find this program")?,
             files: Mutex::new(args.files().to_vec()),
-            filter: args.filter.clone(),
+            filter: args.traffic.filter.clone(),
             kept_back: args.keeps_packets_back(),
             running: Mutex::default(),
             extractions: Arc::new(Semaphore::new(EXTRACTIONS)),

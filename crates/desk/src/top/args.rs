@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use netsniff_console::UsageError;
-use netsniff_console::quantity::{at_least_one, interval};
+use netsniff_console::quantity::interval;
 
 use super::keys;
 use super::model::{Model, Origin, VIEWS};
+use crate::watch::traffic::{Traffic, in_micros};
 
 /// Watch traffic in the terminal: hosts, services, connections, and where packets are lost
 #[derive(Debug, clap::Args)]
@@ -31,23 +32,17 @@ pub struct TopArgs {
         required_unless_present = "interfaces"
     )]
     pub(crate) inputs: Vec<PathBuf>,
-    /// Watch what is captured on this interface; may be repeated
-    #[arg(short, long = "interface", value_name = "IFACE")]
-    pub(crate) interfaces: Vec<String>,
-    /// Only packets that match, in the language of pcap-filter(7)
-    #[arg(short, long, value_name = "EXPR")]
-    pub(crate) filter: Option<String>,
-    /// Length of an interval, as 1s or 100ms
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
-    interval: Duration,
-    /// Hosts of an interval that are told apart: those with the most bytes
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = at_least_one)]
-    hosts: usize,
-    /// Connections of an interval that are told apart: those with the most bytes
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = at_least_one)]
-    conns: usize,
-    /// End after so long, as 10s or 5min
-    #[arg(long, value_name = "TIME", requires = "interfaces", value_parser = interval)]
+    #[command(flatten)]
+    pub(crate) traffic: Traffic,
+    /// End the live traffic after so long, as 10s or 5min
+    // Where files stand in place of interfaces, the parser lets it pass that these are required.
+    #[arg(
+        long,
+        value_name = "TIME",
+        requires = "interfaces",
+        conflicts_with = "inputs",
+        value_parser = interval
+    )]
     duration: Option<Duration>,
     /// Print one screen as text, once all is read, and end. Of live traffic with --duration
     #[arg(long)]
@@ -58,15 +53,12 @@ pub struct TopArgs {
     /// The view at first
     #[arg(long, value_enum, default_value_t)]
     view: ViewArg,
-    /// The title of the column by which its rows are in order at first, as sent or "lost net"
+    /// The title of the column by which its rows are in order at first, as sent or "new conns"
     #[arg(long, value_name = "COLUMN")]
     sort: Option<String>,
     /// Only rows that meet a condition, in the language of netsniff extract --where
     #[arg(long = "where", value_name = "CONDITION")]
     condition: Option<String>,
-    /// Further options of netsniff analyze
-    #[arg(last = true, value_name = "OPTIONS")]
-    options: Vec<OsString>,
 }
 
 /// The view at first.
@@ -105,20 +97,24 @@ impl TopArgs {
     ///
     /// # Errors
     ///
-    /// Inputs that do not go together.
+    /// Arguments that do not go together.
     pub(crate) fn input(&self) -> Result<Input, UsageError> {
         let wrong = |said: &str| Err(UsageError(said.to_owned()));
-        if self.once && !self.interfaces.is_empty() && self.duration.is_none() {
+        let is_live = self.traffic.is_live();
+        if self.once && is_live && self.duration.is_none() {
             return wrong("--once with -i needs --duration, since live traffic has no end");
+        }
+        if matches!(self.view, ViewArg::Processes) && !is_live {
+            return wrong(
+                "no file tells processes: --view processes is for live traffic, so name -i",
+            );
         }
         let is_folder = |path: &&PathBuf| path.is_dir();
         let Some(folder) = self.inputs.iter().find(is_folder) else { return Ok(Input::Analysis) };
         if self.inputs.len() > 1 {
             return wrong("a directory of logs stands alone");
         }
-        if self.filter.is_some() || !self.options.is_empty() {
-            return wrong("logs are read as they are: -f and options of analyze are for packets");
-        }
+        self.traffic.check_for_logs()?;
         Ok(Input::Folder(folder.clone()))
     }
 
@@ -134,7 +130,7 @@ impl TopArgs {
             names.collect::<Vec<_>>().join(" ")
         };
         let (title, origin) = match input {
-            _ if !self.interfaces.is_empty() => (self.interfaces.join(" "), Origin::Interfaces),
+            _ if self.traffic.is_live() => (self.traffic.interfaces.join(" "), Origin::Interfaces),
             Input::Folder(_) => (names(&self.inputs), Origin::Logs),
             Input::Analysis => (names(&self.inputs), Origin::Files(self.keeps_packets_back())),
         };
@@ -157,56 +153,15 @@ impl TopArgs {
                 "standard input can be read only once: write it to a file for its packets",
             );
         }
-        let has_options = !self.options.is_empty();
-        has_options.then_some("packets are extracted only without options behind --, which may make other connections")
+        self.traffic.has_options().then_some("packets are extracted only without options behind --, which may make other connections")
     }
 
     /// The words of the analysis.
     pub(crate) fn analysis(&self) -> Vec<OsString> {
-        let mut words: Vec<OsString> =
-            ["analyze", "-q", "-o", "-", "--format", "json"].map(OsString::from).to_vec();
-        let nanos = |time: Duration| format!("{}us", time.as_micros());
-        let mut add = |name: &str, value: OsString| words.extend([OsString::from(name), value]);
-        add("--series", nanos(self.interval).into());
-        add("--series-hosts", self.hosts.to_string().into());
-        add("--series-conns", self.conns.to_string().into());
-        for path in &self.inputs {
-            add("-r", path.into());
-        }
-        for interface in &self.interfaces {
-            add("-i", interface.into());
-        }
-        if !self.interfaces.is_empty() {
-            add("--stats-interval", "1s".into());
-        }
+        let mut own = ["-q", "-o", "-", "--format", "json"].map(OsString::from).to_vec();
         if let Some(duration) = self.duration {
-            add("--duration", nanos(duration).into());
+            own.extend(["--duration".into(), in_micros(duration)]);
         }
-        if let Some(filter) = &self.filter {
-            add("-f", filter.into());
-        }
-        words.extend(self.options.iter().cloned());
-        words
-    }
-
-    /// The words of an extraction of what is read, but for the connection and where to write.
-    pub(crate) fn extraction(&self) -> Vec<OsString> {
-        let mut words = vec![OsString::from("extract"), OsString::from("-q")];
-        if let Some(filter) = &self.filter {
-            words.extend(["-f".into(), filter.into()]);
-        }
-        words
-    }
-
-    /// The words of a recording of the same packets, but for where to write.
-    pub(crate) fn recording(&self) -> Vec<OsString> {
-        let mut words = vec![OsString::from("record"), OsString::from("-q")];
-        for interface in &self.interfaces {
-            words.extend(["-i".into(), interface.into()]);
-        }
-        if let Some(filter) = &self.filter {
-            words.extend(["-f".into(), filter.into()]);
-        }
-        words
+        self.traffic.analysis(own, &self.inputs)
     }
 }

@@ -61,21 +61,21 @@ pub fn run(args: &TopArgs) -> anyhow::Result<u8> {
             Some(Analysis::start(&program, &words, reads_stdin, listener)?)
         }
     };
-    if args.once {
-        drop(sender);
-        return once(args, &mut model, &events);
-    }
     #[cfg(target_os = "linux")]
-    if !args.interfaces.is_empty() {
+    if args.traffic.is_live() {
         let sockets = sender.clone();
         let tell = move |table| sockets.send(Event::Sockets(table)).ok();
         crate::watch::source::processes::watch(tell).context("cannot look for processes")?;
     }
+    if args.once {
+        drop(sender);
+        return once(args, &mut model, &events);
+    }
     let jobs = Jobs {
         program,
         files: args.inputs.clone(),
-        extraction: args.extraction(),
-        recording: args.recording(),
+        extraction: args.traffic.extraction(),
+        recording: args.traffic.recording(),
         events: sender,
     };
     terminal::show(&mut model, &events, &jobs)?;
@@ -84,8 +84,12 @@ pub fn run(args: &TopArgs) -> anyhow::Result<u8> {
 
 /// Prints one screen, once all is read. What kept some of it from being read is the exit code.
 fn once(args: &TopArgs, model: &mut Model, events: &Receiver<Event>) -> anyhow::Result<u8> {
+    // Those who look for processes never end.
     for event in events {
         model.update(event);
+        if model.ended.is_some() {
+            break;
+        }
     }
     let (how, code) = match model.ended.clone() {
         Some(Ending { how, code }) => (how, code),

@@ -2,6 +2,7 @@
 //!
 //! | module | concern |
 //! |---|---|
+//! | `traffic` | which traffic that is: arguments that views have in common |
 //! | `source` | where rows come from |
 //! | `packets` | packets of a connection as text |
 //! | `data` | what rows have told, in bounded memory |
@@ -11,3 +12,4 @@ pub(crate) mod data;
 pub(crate) mod packets;
 pub(crate) mod source;
 pub(crate) mod tables;
+pub(crate) mod traffic;

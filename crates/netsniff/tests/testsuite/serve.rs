@@ -204,7 +204,15 @@ fn wrong_usage_is_told() {
         (vec!["serve", "nothing.pcap"], 2, "does not exist"),
         (vec!["serve", directory, OFFICE], 2, "stands alone"),
         (vec!["serve", directory, "-f", "tcp"], 2, "read as they are"),
-        (vec!["serve", directory, "--control"], 2, "--interface"),
+        (vec!["serve", directory, "--conns", "5"], 2, "so name captures or -i"),
+        (vec!["serve", directory, "-o", "elsewhere"], 2, "-o is for captures and -i"),
+        (vec!["serve", directory, "--control"], 2, "'[FILES]...' cannot be used with '--control'"),
+        (vec!["serve", OFFICE, "--control"], 2, "'[FILES]...' cannot be used with '--control'"),
+        (
+            vec!["serve", OFFICE, "--record-to", directory],
+            2,
+            "cannot be used with '--record-to <DIR>'",
+        ),
         (vec!["serve", directory, "--listen", "0.0.0.0:0"], 2, "TLS"),
         (vec!["serve", "--listen", "127.0.0.1:0", NO_CAPTURE], 1, "nothing to show"),
     ] {

@@ -96,6 +96,43 @@ fn what_cannot_be_shown_is_said() {
     }
 }
 
+/// What has an effect on live traffic alone, or on packets alone, is not passed over where there is none.
+#[test]
+fn what_has_no_effect_is_refused() {
+    let capture = recorded("office.pcapng");
+    let scratch = Scratch::new("top-refused");
+    analyze(&capture, scratch.path(), &["--series", "1s", "--series-conns", "50"]);
+    for path in [&*capture, scratch.path()] {
+        let cases: [(&[&str], &str); 2] = [
+            (&["--duration", "5s"], "'[FILES]...' cannot be used with '--duration <TIME>'"),
+            (&["--view", "processes"], "is for live traffic, so name -i"),
+        ];
+        for (arguments, said) in cases {
+            refused(path, arguments, said);
+        }
+    }
+    let for_packets: [&[&str]; 5] = [
+        &["-f", "tcp"],
+        &["--interval", "2s"],
+        &["--hosts", "5"],
+        &["--conns", "5"],
+        &["--", "--depth", "tcp"],
+    ];
+    for arguments in for_packets {
+        refused(scratch.path(), arguments, "so name captures or -i");
+        let out = top(&capture, &[&["--once"], arguments].concat());
+        assert!(out.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&out.stderr));
+    }
+}
+
+fn refused(path: &Path, arguments: &[&str], said: &str) {
+    let out = top(path, &[&["--once"], arguments].concat());
+    let errors = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(2), "{arguments:?}: {errors}");
+    assert!(errors.contains(said), "{arguments:?}: {errors}");
+    assert!(out.stdout.is_empty());
+}
+
 #[test]
 fn the_exit_code_is_that_of_the_analysis() {
     let scratch = Scratch::new("top-cut");
