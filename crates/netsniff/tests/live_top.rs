@@ -11,6 +11,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use live_bed::{Bed, Sent};
+use netsniff_packet::{Batch, Progress, Source as _};
+use netsniff_pcapfile::Reader;
 use netsniff_testing::{Need, skip};
 
 /// A terminal in which the view of the receiving interface runs.
@@ -49,6 +51,43 @@ impl View {
     fn keys(&self, keys: &[&str]) {
         for key in keys {
             self.call(&["send-keys", key]);
+        }
+    }
+
+    /// Waits until the analysis has begun.
+    fn await_analysis(&self, bed: &Bed) {
+        self.await_screen("view", |screen| screen.contains("1 Hosts"));
+        let begin = Instant::now();
+        while processes(&bed.receiver(), "analyze").is_empty() {
+            assert!(begin.elapsed() < Duration::from_secs(10), "no analysis");
+            thread::sleep(Duration::from_millis(50));
+        }
+        thread::sleep(Duration::from_millis(700));
+    }
+
+    /// Records to a file while something is sent.
+    fn record(&self, send: impl FnOnce()) {
+        self.keys(&["R", "Enter"]);
+        self.await_screen("recording", |screen| screen.contains("RECORDING top.pcapng"));
+        thread::sleep(Duration::from_millis(1_000));
+        send();
+        thread::sleep(Duration::from_millis(500));
+        self.keys(&["R"]);
+        let end = "recorded to top.pcapng";
+        self.await_screen("end of the recording", |screen| screen.contains(end));
+    }
+
+    /// The lengths of the frames in that file.
+    fn recorded(&self) -> Vec<u32> {
+        let file = fs::File::open(self.directory.join("top.pcapng")).unwrap();
+        let mut reader = Reader::new(file).unwrap();
+        let (mut batch, mut lengths) = (Batch::default(), Vec::new());
+        loop {
+            let progress = reader.read_batch(&mut batch).unwrap();
+            lengths.extend(batch.iter().map(|packet| packet.wire_len));
+            if progress == Progress::End {
+                return lengths;
+            }
         }
     }
 
@@ -97,13 +136,7 @@ fn what_was_sent_is_on_the_screen_and_nothing_is_left_behind() {
     let Some(bed) = Bed::up("top") else { return };
     // Room for all of them in each interval: how many packets each has in one depends on where it begins.
     let Some(view) = View::start(&bed, "--conns 256 --hosts 256") else { return };
-    view.await_screen("view", |screen| screen.contains("1 Hosts"));
-    let begin = Instant::now();
-    while processes(&bed.receiver(), "analyze").is_empty() {
-        assert!(begin.elapsed() < Duration::from_secs(10), "no analysis");
-        thread::sleep(Duration::from_millis(50));
-    }
-    thread::sleep(Duration::from_millis(700));
+    view.await_analysis(&bed);
     view.keys(&["w", "w"]);
     bed.send(&Sent { count: 4096, size: 200, rate: 2_000 });
     // Frames of 200 bytes have 196 without their check sequence.
@@ -118,20 +151,8 @@ fn what_was_sent_is_on_the_screen_and_nothing_is_left_behind() {
     assert_eq!(numbers(&losses, "arrived at the interface").unwrap()[0], 4096, "{losses}");
     assert_eq!(numbers(&losses, "dropped at the ring").unwrap()[0], 0, "{losses}");
     assert_eq!(numbers(&losses, "unexplained").unwrap()[0], 0, "{losses}");
-    view.keys(&["R", "Enter"]);
-    view.await_screen("recording", |screen| screen.contains("RECORDING top.pcapng"));
-    thread::sleep(Duration::from_millis(1_000));
-    bed.send(&Sent { count: 300, size: 200, rate: 2_000 });
-    thread::sleep(Duration::from_millis(500));
-    view.keys(&["R"]);
-    view.await_screen("end of the recording", |screen| screen.contains("recorded to top.pcapng"));
-    let info = Command::new(env!("CARGO_BIN_EXE_netsniff"))
-        .args(["info", "--json"])
-        .arg(view.directory.join("top.pcapng"))
-        .output()
-        .unwrap();
-    let info = String::from_utf8_lossy(&info.stdout).into_owned();
-    assert!(info.contains("\"packets\": 300") || info.contains("\"packets\":300"), "{info}");
+    view.record(|| bed.send(&Sent { count: 300, size: 200, rate: 2_000 }));
+    assert_eq!(view.recorded(), [196; 300]);
     let own = processes(&bed.receiver(), "top");
     for pid in &own {
         Command::new("kill").args(["-TERM", pid]).status().unwrap();
@@ -142,17 +163,40 @@ fn what_was_sent_is_on_the_screen_and_nothing_is_left_behind() {
     assert_eq!(processes(&bed.receiver(), "analyze"), [""; 0], "the analysis goes on");
 }
 
+/// What the filter does not take is neither on the screen nor in the recording; one that goes on ends with the view.
+#[test]
+fn a_recording_has_what_the_filter_takes() {
+    let Some(bed) = Bed::up("top-filter") else { return };
+    let Some(view) = View::start(&bed, "-f 'udp and greater 500'") else { return };
+    view.await_analysis(&bed);
+    view.keys(&["w", "w"]);
+    let send = || {
+        bed.send(&Sent { count: 300, size: 200, rate: 2_000 });
+        bed.send(&Sent { count: 90, size: 600, rate: 2_000 });
+        bed.send(&Sent { count: 10, size: 200, rate: 2_000 });
+    };
+    view.record(send);
+    assert_eq!(view.recorded(), [596; 90]);
+    view.await_screen("90 packets", |screen| screen.contains("verdict good: 90 packets, "));
+    fs::remove_file(view.directory.join("top.pcapng")).unwrap();
+    view.keys(&["R", "Enter"]);
+    view.await_screen("recording", |screen| screen.contains("RECORDING top.pcapng"));
+    thread::sleep(Duration::from_millis(1_000));
+    send();
+    thread::sleep(Duration::from_millis(500));
+    view.keys(&["q"]);
+    let last = view.await_screen("end", |screen| screen.contains("ended 0"));
+    assert!(last.contains("netsniff: recorded to top.pcapng"), "{last}");
+    assert_eq!(view.recorded(), [596; 90]);
+    assert_eq!(processes(&bed.receiver(), "record"), [""; 0], "the recording goes on");
+}
+
 /// What the ring has no room for is told where it was lost, and the verdict is not good.
 #[test]
 fn drops_are_on_the_screen_at_their_stage() {
     let Some(bed) = Bed::up("top-drops") else { return };
     let Some(view) = View::start(&bed, "-- --ring 128K --block 16K") else { return };
-    let begin = Instant::now();
-    while processes(&bed.receiver(), "analyze").is_empty() {
-        assert!(begin.elapsed() < Duration::from_secs(10), "no analysis");
-        thread::sleep(Duration::from_millis(50));
-    }
-    thread::sleep(Duration::from_millis(700));
+    view.await_analysis(&bed);
     bed.send(&Sent { count: 200, size: 200, rate: 1_000 });
     let signal = |signal: &str| {
         for pid in processes(&bed.receiver(), "analyze") {

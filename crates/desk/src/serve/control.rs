@@ -2,21 +2,13 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use netsniff_console::calendar::Date;
 use netsniff_packet::Timestamp;
-use rustix::process::{Pid, Signal, kill_process};
 
-use crate::watch::source::child::listen;
-
-/// How long a recording may take to end.
-const PATIENCE: Duration = Duration::from_secs(15);
-/// How often it is asked whether it has.
-const PAUSE: Duration = Duration::from_millis(20);
+use crate::watch::recording::Recording;
 
 /// Recordings that a browser begins and ends. One that runs ends with this value.
 #[derive(Debug)]
@@ -26,15 +18,7 @@ pub(super) struct Control {
     words: Vec<OsString>,
     /// Where recordings go.
     directory: PathBuf,
-    running: Mutex<Option<Running>>,
-}
-
-/// A recording.
-#[derive(Debug)]
-struct Running {
-    child: Child,
-    file: PathBuf,
-    said: Option<JoinHandle<Vec<String>>>,
+    running: Mutex<Option<Recording>>,
 }
 
 impl Control {
@@ -42,18 +26,17 @@ impl Control {
         Self { program, words, directory, running: Mutex::new(None) }
     }
 
-    fn running(&self) -> MutexGuard<'_, Option<Running>> {
+    fn running(&self) -> MutexGuard<'_, Option<Recording>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The file that is recorded to; `None` where nothing is.
+    /// The file that is recorded to; `None` where nothing is. A recording that ended by itself is told of until somebody
+    /// ends it, which tells why.
     pub(super) fn recording(&self) -> Option<String> {
-        let mut running = self.running();
-        let has_ended = |it: &mut Running| !matches!(it.child.try_wait(), Ok(None));
-        if running.as_mut().is_some_and(has_ended) {
-            return None;
-        }
-        running.as_ref().map(|it| it.file.display().to_string())
+        let running = self.running();
+        let recording = running.as_ref()?;
+        let ended = if recording.has_ended() { ", which has ended by itself" } else { "" };
+        Some(format!("{}{ended}", recording.file().display()))
     }
 
     /// Begins to record, to a file whose name is the time.
@@ -64,20 +47,11 @@ impl Control {
     pub(super) fn begin(&self) -> Result<String, String> {
         let mut running = self.running();
         if running.is_some() {
-            return Err("a recording is running already".to_owned());
+            return Err("a recording is there already: end it first".to_owned());
         }
         let file = self.directory.join(name());
-        if file.exists() {
-            return Err(format!("{} exists", file.display()));
-        }
-        let mut command = Command::new(&self.program);
-        command.args(&self.words).arg("-w").arg(&file);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| format!("cannot record: {error}"))?;
-        let said = child.stderr.take().map(listen);
-        let told = format!("recording to {}", file.display());
-        *running = Some(Running { child, file, said });
-        Ok(told)
+        *running = Some(Recording::begin(&self.program, &self.words, &file, |_| {})?);
+        Ok(format!("recording to {}", file.display()))
     }
 
     /// Ends the recording in good order; its file and what there is to say.
@@ -86,51 +60,9 @@ impl Control {
     ///
     /// Why there is none.
     pub(super) fn end(&self) -> Result<(PathBuf, String), String> {
-        let mut recording = self.running().take().ok_or("nothing is recorded")?;
-        let status = recording.end();
-        let said = recording.said.take().and_then(|said| said.join().ok()).unwrap_or_default();
-        match status {
-            Some(0) => {
-                let told = format!("recorded to {}", recording.file.display());
-                Ok((recording.file.clone(), told))
-            }
-            _ if said.is_empty() => Err("the recording failed".to_owned()),
-            _ => Err(said.join("; ")),
-        }
-    }
-}
-
-impl Running {
-    /// Lets it write what it has. Its exit code, where it has one.
-    fn end(&mut self) -> Option<i32> {
-        self.signal(Signal::INT);
-        let begin = Instant::now();
-        loop {
-            match self.child.try_wait() {
-                Ok(Some(status)) => return status.code(),
-                Ok(None) if begin.elapsed() < PATIENCE => thread::sleep(PAUSE),
-                _ => {
-                    let _ = self.child.kill();
-                    let _ = self.child.wait();
-                    return None;
-                }
-            }
-        }
-    }
-
-    fn signal(&mut self, signal: Signal) {
-        // Until it was waited for its number is nobody else's.
-        if let (Ok(None), Some(pid)) =
-            (self.child.try_wait(), i32::try_from(self.child.id()).ok().and_then(Pid::from_raw))
-        {
-            let _ = kill_process(pid, signal);
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.end();
+        let recording = self.running().take().ok_or("nothing is recorded")?;
+        let file = recording.file().to_owned();
+        recording.end().map(|told| (file, told))
     }
 }
 
@@ -141,4 +73,29 @@ fn name() -> PathBuf {
     let Date { year, month, day, hour, minute, second } = Date::of(now);
     let text = format!("{year:04}-{month:02}-{day:02}-{hour:02}-{minute:02}-{second:02}");
     Path::new(&format!("netsniff-{text}.pcapng")).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn one_that_ended_by_itself_keeps_no_other_from_beginning() {
+        let words = ["-c", "echo 'netsniff: the disk is full' >&2; exit 1", "sh"];
+        let words = words.map(OsString::from).to_vec();
+        let control = Control::new("/bin/sh".into(), words, std::env::temp_dir());
+        assert_eq!(control.recording(), None);
+        assert!(control.begin().unwrap().starts_with("recording to "));
+        let has_ended = || control.recording().unwrap().ends_with(", which has ended by itself");
+        while !has_ended() {
+            thread::sleep(Duration::from_millis(20));
+        }
+        assert!(control.begin().unwrap_err().ends_with("end it first"));
+        assert_eq!(control.end().unwrap_err(), "the disk is full");
+        assert_eq!(control.recording(), None);
+        assert!(control.begin().is_ok());
+    }
 }

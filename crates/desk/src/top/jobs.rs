@@ -2,15 +2,13 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-
-use rustix::process::{Pid, Signal, kill_process};
 
 use super::model::Event;
 use crate::watch::packets;
+use crate::watch::recording::{Outcome, Recording};
 use crate::watch::source::Told;
 use crate::watch::source::child::listen;
 
@@ -27,10 +25,6 @@ pub(crate) struct Jobs {
     pub(crate) recording: Vec<OsString>,
     pub(crate) events: SyncSender<Event>,
 }
-
-/// A recording, which is ended properly with this value.
-#[derive(Debug)]
-pub(crate) struct Recording(Arc<Mutex<Child>>);
 
 impl Jobs {
     fn extract(&self, uid: &str, output: &Path) -> Command {
@@ -74,32 +68,13 @@ impl Jobs {
 
     /// Begins to record.
     pub(crate) fn record(&self, file: &str) -> Option<Recording> {
-        if Path::new(file).exists() {
-            self.end_recording(format!("{file} exists: name another file"));
-            return None;
-        }
-        let mut command = Command::new(&self.program);
-        command.args(&self.recording).arg("-w").arg(file);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = match command.spawn() {
-            Ok(child) => child,
-            Err(error) => {
-                self.end_recording(format!("cannot record: {error}"));
-                return None;
-            }
-        };
-        let said = child.stderr.take().map(listen);
-        let child = Arc::new(Mutex::new(child));
-        let (waits, events, file) = (Arc::clone(&child), self.events.clone(), file.to_owned());
-        thread::spawn(move || {
-            // It closes its output when it ends.
-            let said = said.and_then(|said| said.join().ok()).unwrap_or_default();
-            let status = waits.lock().unwrap_or_else(PoisonError::into_inner).wait();
-            let is_good = status.is_ok_and(|status| status.success());
-            let said = if is_good { format!("recorded to {file}") } else { said.join("; ") };
+        let events = self.events.clone();
+        let ended = move |how: &Outcome| {
+            let said = how.clone().unwrap_or_else(|wrong| wrong);
             let _ = events.send(Event::RecordingEnded(said));
-        });
-        Some(Recording(child))
+        };
+        let begun = Recording::begin(&self.program, &self.recording, Path::new(file), ended);
+        begun.map_err(|wrong| self.end_recording(wrong)).ok()
     }
 
     fn say(&self, text: String) {
@@ -111,17 +86,6 @@ impl Jobs {
     fn end_recording(&self, text: String) {
         let events = self.events.clone();
         thread::spawn(move || events.send(Event::RecordingEnded(text)));
-    }
-}
-
-impl Drop for Recording {
-    fn drop(&mut self) {
-        let child = self.0.try_lock();
-        // Where it is waited for, it has ended.
-        let Ok(child) = child else { return };
-        if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-            let _ = kill_process(pid, Signal::INT);
-        }
     }
 }
 

@@ -5,15 +5,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use netsniff_console::say;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event as Input, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::layout::Rect;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use super::jobs::{Jobs, Recording};
+use super::jobs::Jobs;
 use super::model::{Command, Event, Key, Model};
 use super::screen;
+use crate::watch::recording::Recording;
 
 /// Screens come no faster than this.
 const FRAME: Duration = Duration::from_millis(100);
@@ -28,8 +30,13 @@ pub(crate) fn show(model: &mut Model, events: &Receiver<Event>, jobs: &Jobs) -> 
     // It restores the terminal where anything panics, too.
     let mut terminal = ratatui::try_init().context("cannot use the terminal")?;
     listen_for_keys(jobs.events.clone());
-    let result = run(model, events, jobs, &mut terminal);
+    let mut recording = None;
+    let result = run(model, events, jobs, &mut terminal, &mut recording);
     ratatui::restore();
+    // One that goes on ends with the view. Of one that has ended the view has told.
+    if let Some(recording) = recording.filter(|recording| !recording.has_ended()) {
+        say(&recording.end().unwrap_or_else(|wrong| wrong));
+    }
     result
 }
 
@@ -38,8 +45,8 @@ fn run(
     events: &Receiver<Event>,
     jobs: &Jobs,
     terminal: &mut DefaultTerminal,
+    recording: &mut Option<Recording>,
 ) -> anyhow::Result<()> {
-    let mut recording = None;
     let mut drawn: Option<Instant> = None;
     let mut is_due = true;
     loop {
@@ -66,7 +73,7 @@ fn run(
                 if matches!(command, Some(Command::Quit)) {
                     return Ok(());
                 }
-                command.into_iter().for_each(|command| perform(command, jobs, &mut recording));
+                command.into_iter().for_each(|command| perform(command, jobs, recording));
             }
             Err(RecvTimeoutError::Timeout) => continue,
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -81,7 +88,7 @@ fn perform(command: Command, jobs: &Jobs, recording: &mut Option<Recording>) {
         Command::Extract { uid, file } => jobs.extract_to(&uid, &file),
         Command::Packets { uid } => jobs.show_packets(&uid),
         Command::Record { file } => *recording = jobs.record(&file),
-        Command::StopRecording => *recording = None,
+        Command::StopRecording => recording.iter().for_each(Recording::ask_to_end),
     }
 }
 
