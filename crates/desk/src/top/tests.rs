@@ -52,13 +52,46 @@ fn hosts_have_their_sums_and_the_least_is_told() {
     assert_eq!(shown[0], "netsniff top  it  1970-01-01 00:01:42 UTC");
     assert_eq!(shown[1], "verdict good: 12 packets, 6.74 kB; 1 new, 1 open");
     assert!(
-        shown[2].trim_start().starts_with("█▁ bytes each 1.00 s, at most 6.54 kB"),
+        shown[2].trim_start().starts_with("█▁ bytes on the wire each 1.00 s, at most 6.54 kB"),
         "{shown:?}"
     );
     assert_eq!(shown[4], "2 hosts");
-    assert_eq!(words(&shown, 6)[..8], ["10.0.0.2", "6.18", "kB", "556", "B", "12", "-", "1"]);
+    assert_eq!(words(&shown, 7)[..8], ["10.0.0.2", "6.18", "kB", "556", "B", "12", "-", "1"]);
+    let [units, titles] = [&shown[5], &shown[6]].map(|line| line.replace('▼', " "));
+    assert_eq!(units.trim(), "bytes on the wire           median         TCP payload lost");
+    assert_eq!(units.find("wire").map(|at| at + 4), titles.find("RECEIVED").map(|at| at + 8));
     // In the second interval a part of it may be among the others.
-    assert_eq!(words(&shown, 7)[..8], ["10.0.0.1", "≥456", "B", "≥6.08", "kB", "≥10", "-", "-"]);
+    assert_eq!(words(&shown, 8)[..8], ["10.0.0.1", "≥456", "B", "≥6.08", "kB", "≥10", "-", "-"]);
+}
+
+#[test]
+fn heads_say_of_what_bytes_are_in_any_width() {
+    let mut model = model(Origin::Interfaces);
+    let units = |model: &Model, columns| {
+        let text = as_text(model, columns, 24);
+        text.lines().nth(5).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let mut see = |key: char, expected: [(u16, &str); 3]| {
+        press(&mut model, &[Key::Char(key)]);
+        for (columns, expected) in expected {
+            assert_eq!(units(&model, columns), expected, "view {key} in {columns} columns");
+        }
+    };
+    let of_ip = "bytes of IP median TCP payload lost";
+    see('1', [(80, "bytes on the wire median TCP payload lost"), (30, "on wire"), (12, "")]);
+    see('2', [(80, of_ip), (200, of_ip), (30, "of IP")]);
+    see(
+        '3',
+        [
+            (80, "of IP median"),
+            (200, "of IP median TCP payload lost"),
+            (60, "ORIGINATOR RESPONDER SERVICE STATE"),
+        ],
+    );
+    see(
+        '5',
+        [(80, "bytes of IP TCP payload lost"), (72, "bytes of IP TCP lost"), (48, "bytes of IP")],
+    );
 }
 
 #[test]
@@ -71,7 +104,7 @@ fn the_span_is_that_of_the_last_intervals() {
         "verdict good: 2 packets, 200 B; 2.00 packets/s, 1.60 kbit/s; 0 new, 1 open"
     );
     assert_eq!(shown[4], "1 host");
-    assert_eq!(words(&shown, 6)[..5], ["10.0.0.2", "100", "B", "100", "B"]);
+    assert_eq!(words(&shown, 7)[..5], ["10.0.0.2", "100", "B", "100", "B"]);
 }
 
 #[test]
@@ -84,7 +117,7 @@ fn one_goes_from_a_host_to_a_row_and_back() {
         "1 connection of 1, where id.orig_h = '10.0.0.1' OR id.resp_h = '10.0.0.1'"
     );
     assert_eq!(
-        words(&connections, 6),
+        words(&connections, 7),
         ["10.0.0.1:1000", "10.0.0.2:80", "http", "open", "6.40", "kB", "20.0", "ms"]
     );
     press(&mut model, &[Key::Enter]);
@@ -107,7 +140,7 @@ fn an_end_of_a_connection_tells_all_of_it() {
         r#"{"_path":"conn","ts":100.0,"uid":"C1","id.orig_h":"10.0.0.1","id.orig_p":1000,"id.resp_h":"10.0.0.2","id.resp_p":80,"proto":"tcp","service":"http","conn_state":"SF","orig_pkts":5,"orig_ip_bytes":500,"resp_pkts":7,"resp_ip_bytes":7000}"#,
     ]));
     press(&mut model, &[Key::Char('3')]);
-    assert_eq!(words(&screen(&model), 6)[2..6], ["http", "SF", "7.50", "kB"]);
+    assert_eq!(words(&screen(&model), 7)[2..6], ["http", "SF", "7.50", "kB"]);
 }
 
 #[test]
@@ -119,7 +152,7 @@ fn a_condition_is_understood_or_told_why_not() {
     press(&mut model, &[Key::Enter]);
     let shown = screen(&model);
     assert_eq!(shown[4], "1 host of 2, where host = '10.0.0.1'");
-    assert!(shown[6].starts_with("10.0.0.1 "));
+    assert!(shown[7].starts_with("10.0.0.1 "));
     // What is only known to be the least is not compared.
     for (condition, number) in [("sent_bytes > 1", "1"), ("sent_bytes IS NULL", "1"), ("", "2")] {
         press(&mut model, &[Key::Char('/')]);
@@ -158,9 +191,9 @@ fn rows_are_sorted_by_each_column_and_the_chosen_one_stays() {
     assert_eq!(name.as_deref(), Some("10.0.0.1"));
     press(&mut model, &[Key::Char('s')]);
     let shown = screen(&model);
-    assert!(shown[5].contains("▼RECEIVED") && shown[6].starts_with("10.0.0.1"), "{shown:?}");
+    assert!(shown[6].contains("▼RECEIVED") && shown[7].starts_with("10.0.0.1"), "{shown:?}");
     press(&mut model, &[Key::Char('r')]);
-    assert!(screen(&model)[6].starts_with("10.0.0.2"));
+    assert!(screen(&model)[7].starts_with("10.0.0.2"));
     assert_eq!(model.place().selected, name);
 }
 
@@ -233,7 +266,7 @@ fn processes_have_the_sums_of_their_connections_and_steer_no_terminal() {
     press(&mut model, &[Key::Char('5')]);
     let shown = screen(&model);
     assert_eq!(shown[4], "processes are known of live traffic of this host alone");
-    assert_eq!(words(&shown, 6)[..4], ["-", "1", "400", "B"]);
+    assert_eq!(words(&shown, 7)[..4], ["-", "1", "400", "B"]);
     let [local, remote] = ["10.0.0.1:1000", "10.0.0.2:80"].map(|end| end.parse().unwrap());
     let mut owners = Owners::default();
     owners.add(&"ev\x1b[2Jil 7".into());
@@ -241,7 +274,7 @@ fn processes_have_the_sums_of_their_connections_and_steer_no_terminal() {
     model.update(Event::Sockets(SocketTable { owners, hides_processes: true }));
     let shown = screen(&model);
     assert_eq!(shown[4], "1 process; processes of other users are not known");
-    assert_eq!(words(&shown, 6)[..7], [r"ev\x1b[2Jil", "7", "1", "400", "B", "6.00", "kB"]);
+    assert_eq!(words(&shown, 7)[..7], [r"ev\x1b[2Jil", "7", "1", "400", "B", "6.00", "kB"]);
     press(&mut model, &[Key::Char('3')]);
     let wide = as_text(&model, 200, 24);
     assert!(wide.contains(r"C1                 ev\x1b[2Jil 7"), "{wide}");

@@ -20,7 +20,7 @@ fn table(path: &Path, arguments: &[&str]) -> Vec<Vec<String>> {
     let out = top(path, &[&["--once", "--size", "200x400"], arguments].concat());
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let text = String::from_utf8(out.stdout).unwrap();
-    let rows = text.lines().skip(6).take_while(|line| !line.is_empty());
+    let rows = text.lines().skip(7).take_while(|line| !line.is_empty());
     rows.map(|row| row.split_whitespace().map(str::to_owned).collect()).collect()
 }
 

@@ -17,11 +17,14 @@ use crate::watch::tables::{Subject, Table, TableRow};
 pub(crate) fn table(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let (Some(table), View::Table(subject)) = (model.table(), &model.place().view) else { return };
     let widths = widths(table.columns, area.width);
+    let mut head = vec![Line::styled(caption(model, subject, &table), faint())];
+    head.extend(units(table.columns, &widths).map(|units| Line::styled(units, faint())));
+    head.push(titles(model, &table, &widths));
+    let shown = usize::from(area.height).saturating_sub(head.len());
     let mut rows = area.rows();
-    let (Some(first), Some(second)) = (rows.next(), rows.next()) else { return };
-    frame.render_widget(Line::styled(caption(model, subject, &table), faint()), first);
-    frame.render_widget(titles(model, &table, &widths), second);
-    let shown = usize::from(area.height.saturating_sub(2));
+    for (line, area) in head.into_iter().zip(&mut rows) {
+        frame.render_widget(line, area);
+    }
     let chosen = table.place(model.place().selected.as_deref());
     let from = (chosen + 1).saturating_sub(shown.max(1));
     for ((at, row), area) in table.rows.iter().enumerate().skip(from).zip(rows) {
@@ -107,6 +110,21 @@ fn widths(columns: &[Column], width: u16) -> Vec<usize> {
         *width += left / texts + usize::from(at < left % texts);
     }
     widths
+}
+
+/// What the figures are of, over the titles of columns; `None` where no title leaves that open.
+fn units(columns: &[Column], widths: &[usize]) -> Option<String> {
+    let shown: Vec<_> = columns.iter().map(|column| column.unit).zip(widths).collect();
+    let mut line = String::new();
+    for same in shown.chunk_by(|(one, _), (next, _)| one == next && one.is_some()) {
+        let width = same.iter().map(|(_, width)| **width + 1).sum::<usize>() - 1;
+        let texts = same.first().and_then(|(unit, _)| *unit).map_or(&[][..], |unit| unit.0);
+        let text = texts.iter().find(|text| text.len() <= width).unwrap_or(&"");
+        line.push_str(&padded(text, width, true));
+        line.push(' ');
+    }
+    let is_empty = line.trim().is_empty();
+    (!is_empty).then_some(line)
 }
 
 fn titles(model: &Model, table: &Table, widths: &[usize]) -> Line<'static> {

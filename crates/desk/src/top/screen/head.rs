@@ -90,8 +90,8 @@ fn each_second(model: &Model) -> Option<(f64, f64)> {
 fn trend(model: &Model, width: u16) -> Line<'static> {
     let data = model.data();
     let interval = data.interval.and_then(|nanos| u64::try_from(nanos).ok());
-    let said =
-        interval.map_or_else(String::new, |nanos| format!(" bytes each {}", duration(nanos)));
+    let said = interval
+        .map_or_else(String::new, |nanos| format!(" bytes on the wire each {}", duration(nanos)));
     let room = usize::from(width).saturating_sub(said.chars().count() + 17);
     let values = data.totals.trend(room);
     let most = values.iter().copied().max().unwrap_or(0);

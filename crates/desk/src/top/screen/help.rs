@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span as Words};
 use super::bold;
 
 /// Each key with what it does.
-const KEYS: [(&str, &str); 17] = [
+const KEYS: [(&str, &str); 18] = [
     ("1 to 5  Tab", "hosts, services, connections, losses, processes"),
     ("↑ ↓  j k", "choose a row; PgUp PgDn Home End go further"),
     ("Enter", "host, service: connections; connection: rows; row: all of it"),
@@ -23,8 +23,9 @@ const KEYS: [(&str, &str); 17] = [
     ("q  Ctrl-C", "quit"),
     ("≥", "at least: a part may be in the one row of all others"),
     ("-", "not known; no figure is guessed"),
-    ("bytes", "of a host: on the wire; service, connection: of IP packets"),
-    ("RTT", "median round trip of the last interval that had any"),
+    ("bytes", "heads of columns say of what; of IP: with its headers"),
+    ("lost", "payload of TCP, by who lost it: network, capture, unknown"),
+    ("RTT", "round trip: the median of the last interval that had any"),
 ];
 
 /// Draws them.

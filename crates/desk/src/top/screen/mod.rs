@@ -23,9 +23,12 @@ use super::model::{Asks, Model, View};
 const HEAD: u16 = 4;
 const FOOT: u16 = 1;
 
+/// Lines above the rows of a table.
+const TITLES: u16 = 3;
+
 /// Rows of a table that a screen of this height shows.
 pub(crate) const fn page(height: u16) -> usize {
-    height.saturating_sub(HEAD + FOOT + 2) as usize
+    height.saturating_sub(HEAD + FOOT + TITLES) as usize
 }
 
 /// Draws all of it.

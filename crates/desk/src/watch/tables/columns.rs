@@ -21,77 +21,93 @@ const TREND: usize = 10;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
     pub(crate) title: &'static str,
+    /// What its figures are of, where the title leaves that open.
+    pub(crate) unit: Option<Unit>,
     pub(crate) width: u16,
     pub(crate) is_number: bool,
 }
 
+/// What figures are of, in the words of the logs. It stands over the columns that it is about: the first of these texts that fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unit(pub(crate) &'static [&'static str]);
+
+/// `sent_bytes` and `received_bytes` of `series`.
+const WIRE: Unit = Unit(&["bytes on the wire", "on wire", "wire"]);
+/// `orig_ip_bytes` and `resp_ip_bytes` of `series`, `series_conn` and `conn`.
+const IP: Unit = Unit(&["bytes of IP", "of IP", "IP"]);
+/// `network_lost`, `capture_lost` and `unknown_lost` of `series` and `series_conn`, and `network_missed_bytes` and
+/// `capture_missed_bytes` of `conn`.
+const LOST: Unit = Unit(&["TCP payload lost", "TCP lost"]);
+/// `rtt_p50` of `series` and `series_conn`.
+const MEDIAN: Unit = Unit(&["median"]);
+
 const fn text(title: &'static str, width: u16) -> Column {
-    Column { title, width, is_number: false }
+    Column { title, unit: None, width, is_number: false }
 }
 
 const fn number(title: &'static str, width: u16) -> Column {
-    Column { title, width, is_number: true }
+    Column { title, unit: None, width, is_number: true }
 }
 
-/// The first column takes what room is left. Those behind the last one that fits are left out.
-const HOSTS: &[Column] = &[
-    text("HOST", 15),
-    number("SENT", 9),
-    number("RECEIVED", 9),
-    number("PACKETS", 8),
-    number("RTT", 7),
-    number("RETX", 6),
-    number("LOST NET", 8),
-    number("CAPTURE", 8),
-    number("UNKNOWN", 8),
-    number("NEW CONNS", 9),
-    number("FAILURES", 8),
-    text("TREND", TREND as u16),
-];
+impl Column {
+    const fn of(self, unit: Unit) -> Self {
+        Self { unit: Some(unit), ..self }
+    }
+}
 
-const SERVICES: &[Column] = &[
-    text("SERVICE", 15),
-    number("ORIG", 9),
-    number("RESP", 9),
-    number("PACKETS", 8),
-    number("RTT", 7),
-    number("RETX", 6),
-    number("LOST NET", 8),
-    number("CAPTURE", 8),
-    number("UNKNOWN", 8),
-    number("NEW CONNS", 9),
-    number("FAILURES", 8),
-    text("TREND", TREND as u16),
-];
+const PACKETS: Column = number("PACKETS", 8);
+const RTT: Column = number("RTT", 7).of(MEDIAN);
+const RETX: Column = number("RETX", 6);
+const NETWORK: Column = number("NETWORK", 8).of(LOST);
+const CAPTURE: Column = number("CAPTURE", 8).of(LOST);
+const UNKNOWN: Column = number("UNKNOWN", 8).of(LOST);
+const ORIG: Column = number("ORIG", 9).of(IP);
+const RESP: Column = number("RESP", 9).of(IP);
+
+/// The first column takes what room is left. Those behind the last one that fits are left out.
+const HOSTS: &[Column] =
+    &named_columns("HOST", number("SENT", 9).of(WIRE), number("RECEIVED", 9).of(WIRE));
+
+const SERVICES: &[Column] = &named_columns("SERVICE", ORIG, RESP);
+
+/// Those of what `series` has rows of by name, as [`named`] fills them.
+const fn named_columns(name: &'static str, sent: Column, received: Column) -> [Column; 12] {
+    [
+        text(name, 15),
+        sent,
+        received,
+        PACKETS,
+        RTT,
+        RETX,
+        NETWORK,
+        CAPTURE,
+        UNKNOWN,
+        number("NEW CONNS", 9),
+        number("FAILURES", 8),
+        text("TREND", TREND as u16),
+    ]
+}
 
 const CONNECTIONS: &[Column] = &[
     text("ORIGINATOR", 22),
     text("RESPONDER", 22),
     text("SERVICE", 8),
     text("STATE", 5),
-    number("BYTES", 8),
-    number("RTT", 7),
+    number("BYTES", 8).of(IP),
+    RTT,
     text("PROTO", 5),
-    number("PACKETS", 8),
-    number("RETX", 6),
-    number("LOST NET", 8),
-    number("CAPTURE", 8),
+    PACKETS,
+    RETX,
+    NETWORK,
+    CAPTURE,
     text("QUALITY", 10),
     number("DURATION", 8),
     text("UID", 18),
     text("PROCESS", 20),
 ];
 
-const PROCESSES: &[Column] = &[
-    text("PROCESS", 20),
-    number("CONNS", 6),
-    number("ORIG", 9),
-    number("RESP", 9),
-    number("PACKETS", 8),
-    number("RETX", 6),
-    number("LOST NET", 8),
-    number("CAPTURE", 8),
-];
+const PROCESSES: &[Column] =
+    &[text("PROCESS", 19), number("CONNS", 6), ORIG, RESP, PACKETS, RETX, NETWORK, CAPTURE];
 
 const ROWS: &[Column] = &[text("WHAT", 20), text("TIME", 12), text("LOG", 8)];
 
