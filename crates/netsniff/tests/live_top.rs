@@ -244,6 +244,18 @@ fn the_process_that_has_a_socket_is_on_the_screen() {
     let row = format!(r"ev\x1b[2Jil {} ", client.id());
     let screen = view.await_screen("process", |screen| screen.contains(&row));
     assert!(screen.contains("1 process\n"), "{screen}");
+    // In the order of names; where there is none, that comes last.
+    view.keys(&["S", "S", "S", "r", "Enter"]);
+    let screen = view.await_screen("connections of the process", |screen| {
+        screen.contains(&format!("1 connection of {}\n", row.trim_end()))
+    });
+    assert!(screen.contains("192.0.2.1:80"), "{screen}");
+    view.keys(&["Enter"]);
+    view.await_screen("rows", |screen| screen.contains(" port 80\n"));
+    view.keys(&["Escape"]);
+    view.await_screen("connections again", |screen| screen.contains("1 connection of "));
+    view.keys(&["Escape"]);
+    view.await_screen("processes again", |screen| screen.contains("1 process\n"));
     let once = "top -i rx0 --once --duration 5s --view processes --size 100x30";
     let out = Command::new("ip")
         .args(["netns", "exec", &bed.receiver(), env!("CARGO_BIN_EXE_netsniff")])

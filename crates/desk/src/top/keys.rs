@@ -4,7 +4,7 @@ use super::model::{Asks, Command, Key, Model, Origin, Place, Prompt, VIEWS, View
 use crate::watch::data::row::LogRow;
 use crate::watch::data::subjects::Span;
 use crate::watch::tables::Subject;
-use crate::watch::tables::columns::first_sort;
+use crate::watch::tables::columns::{UNKNOWN_PROCESS, first_sort};
 use crate::watch::tables::filter::Filter;
 
 /// The spans that `w` goes through.
@@ -97,7 +97,7 @@ fn chosen(model: &Model) -> Option<Box<str>> {
     table.rows.get(at).map(|row| row.name.clone())
 }
 
-/// Goes from a row to what is behind it: host and service to their connections, those to their rows, a row to all of it.
+/// Goes from a row to what is behind it: host, service and process to their connections, those to their rows, a row to all of it.
 fn enter(model: &mut Model) {
     let View::Table(subject) = model.place().view.clone() else { return };
     let Some(name) = chosen(model) else { return };
@@ -113,9 +113,16 @@ fn enter(model: &mut Model) {
         Subject::Services => {
             connections(model, &format!("service = '{}'", name.replace('\'', "''")));
         }
-        Subject::Connections => model.enter(Place::of(View::Table(Subject::Rows(name)))),
-        // No log has processes, so that no condition chooses their connections.
-        Subject::Processes => {}
+        Subject::Processes => {
+            let process = (*name != *UNKNOWN_PROCESS).then_some(name);
+            let place = Place::of(View::Table(Subject::ConnectionsOf(process)));
+            // The sums of the process are those of the connections that meet its condition.
+            let filter = model.place().filter.clone();
+            model.enter(Place { filter, ..place });
+        }
+        Subject::Connections | Subject::ConnectionsOf(_) => {
+            model.enter(Place::of(View::Table(Subject::Rows(name))));
+        }
         Subject::Rows(uid) => {
             let rows = model.data().kept.of(&uid);
             if let Some(row) = name.parse::<usize>().ok().and_then(|at| rows.get(at)) {
@@ -144,10 +151,7 @@ fn connections(model: &mut Model, condition: &str) {
 
 fn ask_condition(model: &mut Model) {
     let place = model.place();
-    if let View::Table(
-        Subject::Hosts | Subject::Services | Subject::Connections | Subject::Processes,
-    ) = place.view
-    {
+    if matches!(&place.view, View::Table(subject) if !matches!(subject, Subject::Rows(_))) {
         let text = place.filter.as_ref().map(|filter| filter.text.clone()).unwrap_or_default();
         model.prompt = Some(Prompt { asks: Asks::Condition, text, wrong: None });
     } else {
@@ -158,7 +162,7 @@ fn ask_condition(model: &mut Model) {
 /// The packets of the chosen connection: to be shown, or to go to a file.
 fn packets(model: &mut Model, to_file: bool) -> Option<Command> {
     let uid = match &model.place().view {
-        View::Table(Subject::Connections) => chosen(model),
+        View::Table(Subject::Connections | Subject::ConnectionsOf(_)) => chosen(model),
         View::Table(Subject::Rows(uid)) => Some(uid.clone()),
         _ => None,
     };

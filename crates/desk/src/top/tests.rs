@@ -279,3 +279,45 @@ fn processes_have_the_sums_of_their_connections_and_steer_no_terminal() {
     let wide = as_text(&model, 200, 24);
     assert!(wide.contains(r"C1                 ev\x1b[2Jil 7"), "{wide}");
 }
+
+#[test]
+fn one_goes_from_a_process_to_its_connections_and_back() {
+    let mut model = model(Origin::Interfaces);
+    let other = ROWS[0].replace("C1", "C2").replace("10.0.0.2", "10.0.0.3").replace("http", "ssl");
+    model.update(rows(&[&other]));
+    let [local, remote] = ["10.0.0.1:1000", "10.0.0.2:80"].map(|end| end.parse().unwrap());
+    let mut owners = Owners::default();
+    owners.add(&"curl 7".into());
+    let owners = [(Ends::new(true, local, remote), owners)].into();
+    model.update(Event::Sockets(SocketTable { owners, hides_processes: false }));
+    press(&mut model, &[Key::Char('5')]);
+    let processes = screen(&model);
+    let row = |name: &str| {
+        let row = processes.iter().position(|line| line.starts_with(name));
+        row.unwrap_or_else(|| panic!("no {name} in {processes:?}"))
+    };
+    let (curl, unknown) = (row("curl 7 "), row("- "));
+    let enter = |model: &mut Model, line: usize| {
+        press(model, &[Key::Home]);
+        (7..line).for_each(|_| drop(press(model, &[Key::Down])));
+        press(model, &[Key::Enter]);
+        screen(model)
+    };
+    let shown = enter(&mut model, curl);
+    assert_eq!(shown[4], "1 connection of curl 7");
+    assert_eq!(words(&shown, 7)[..3], ["10.0.0.1:1000", "10.0.0.2:80", "http"]);
+    assert_eq!(shown[8], "");
+    press(&mut model, &[Key::Enter]);
+    assert!(screen(&model)[4].starts_with("1 row of C1: "));
+    press(&mut model, &[Key::Escape, Key::Escape]);
+    assert_eq!(screen(&model), processes);
+    let shown = enter(&mut model, unknown);
+    assert_eq!(shown[4], "1 connection of no known process");
+    assert_eq!(words(&shown, 7)[1], "10.0.0.3:80");
+    // The condition of the sums goes along.
+    press(&mut model, &[Key::Escape, Key::Char('/')]);
+    type_text(&mut model, "service = 'http'");
+    press(&mut model, &[Key::Enter]);
+    let shown = enter(&mut model, 7);
+    assert_eq!(shown[4], "1 connection of 1 of curl 7, where service = 'http'");
+}

@@ -42,7 +42,9 @@ fn caption(model: &Model, subject: &Subject, table: &Table) -> String {
     let (what, is_beyond) = match subject {
         Subject::Hosts => ("host", data.hosts.is_beyond()),
         Subject::Services => ("service", data.services.is_beyond()),
-        Subject::Connections => ("connection", data.connections.given_up() > 0),
+        Subject::Connections | Subject::ConnectionsOf(_) => {
+            ("connection", data.connections.given_up() > 0)
+        }
         Subject::Processes => ("process", data.connections.given_up() > 0),
         Subject::Rows(_) => ("row", data.kept.given_up() > 0),
     };
@@ -60,9 +62,17 @@ fn caption(model: &Model, subject: &Subject, table: &Table) -> String {
             text = format!("{text}: {orig} port {from} to {resp} port {to}");
         }
     }
-    if let Some(filter) = &model.place().filter {
-        text = format!("{text} of {}, where {}", count(table.all as u64), filter.text);
-    }
+    let process = match subject {
+        Subject::ConnectionsOf(Some(process)) => format!(" of {process}"),
+        Subject::ConnectionsOf(None) => " of no known process".to_owned(),
+        _ => String::new(),
+    };
+    text = match &model.place().filter {
+        Some(filter) => {
+            format!("{text} of {}{process}, where {}", count(table.all as u64), filter.text)
+        }
+        None => text + &process,
+    };
     if is_beyond {
         text = match subject {
             Subject::Rows(_) => {

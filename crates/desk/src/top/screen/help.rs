@@ -10,7 +10,7 @@ use super::bold;
 const KEYS: [(&str, &str); 18] = [
     ("1 to 5  Tab", "hosts, services, connections, losses, processes"),
     ("↑ ↓  j k", "choose a row; PgUp PgDn Home End go further"),
-    ("Enter", "host, service: connections; connection: rows; row: all of it"),
+    ("Enter", "host, service, process: connections; those: rows; row: all of it"),
     ("Esc", "back"),
     ("s S  ← →", "sort by the next column, or the one before; r reverses"),
     ("/", "only rows where, as id.resp_p = 443 AND orig_bytes > 1e6"),

@@ -11,8 +11,8 @@ use crate::watch::data::row::LogRow;
 use crate::watch::data::subjects::{Span, Subjects};
 use crate::watch::data::{Data, UNKNOWN_SERVICE};
 
-/// What the row of connections is found by of which no process is known.
-const UNKNOWN_PROCESS: &str = "-";
+/// What the row of connections is found by of which no process is known. A process has its number behind its name.
+pub(crate) const UNKNOWN_PROCESS: &str = "-";
 
 /// Intervals of a trend.
 const TREND: usize = 10;
@@ -116,7 +116,7 @@ pub(crate) const fn of(subject: &Subject) -> &'static [Column] {
     match subject {
         Subject::Hosts => HOSTS,
         Subject::Services => SERVICES,
-        Subject::Connections => CONNECTIONS,
+        Subject::Connections | Subject::ConnectionsOf(_) => CONNECTIONS,
         Subject::Processes => PROCESSES,
         Subject::Rows(_) => ROWS,
     }
@@ -127,7 +127,7 @@ pub(crate) fn first_sort(subject: &Subject) -> usize {
     let title = match subject {
         Subject::Hosts => "SENT",
         Subject::Services | Subject::Processes => "RESP",
-        Subject::Connections => "BYTES",
+        Subject::Connections | Subject::ConnectionsOf(_) => "BYTES",
         Subject::Rows(_) => "TIME",
     };
     of(subject).iter().position(|column| column.title == title).unwrap_or(0)
@@ -143,12 +143,9 @@ pub(crate) fn rows(
     match subject {
         Subject::Hosts => named(data, &data.hosts, subject, span, filter),
         Subject::Services => named(data, &data.services, subject, span, filter),
-        Subject::Connections => {
-            let seats = data.connections.over(span, data.last());
-            let all = seats.len();
-            let wanted = |seat: &Seat| filter.is_none_or(|filter| filter.holds(&seat.row));
-            let rows = seats.into_iter().filter(wanted).filter_map(|seat| connection(&seat));
-            (rows.collect(), all)
+        Subject::Connections => connections(data, span, filter, |_| true),
+        Subject::ConnectionsOf(process) => {
+            connections(data, span, filter, |seat| seat.process.as_deref() == process.as_deref())
         }
         Subject::Processes => processes(data, span, filter),
         Subject::Rows(uid) => {
@@ -222,6 +219,20 @@ fn processes(data: &Data, span: Span, filter: Option<&Filter>) -> (Vec<TableRow>
         TableRow { name: process.as_deref().unwrap_or(UNKNOWN_PROCESS).into(), cells }
     });
     (rows.collect(), all.len())
+}
+
+/// The connections that belong here, and meet the condition.
+fn connections(
+    data: &Data,
+    span: Span,
+    filter: Option<&Filter>,
+    belongs: impl Fn(&Seat) -> bool,
+) -> (Vec<TableRow>, usize) {
+    let mut seats = data.connections.over(span, data.last());
+    seats.retain(belongs);
+    let all = seats.len();
+    let wanted = |seat: &&Seat| filter.is_none_or(|filter| filter.holds(&seat.row));
+    (seats.iter().filter(wanted).filter_map(connection).collect(), all)
 }
 
 fn connection(seat: &Seat) -> Option<TableRow> {

@@ -27,7 +27,7 @@ impl Filter {
     pub(crate) fn parse(text: &str, subject: &Subject) -> Result<Self, String> {
         let log = match subject {
             Subject::Hosts | Subject::Services => log_named("series"),
-            Subject::Connections | Subject::Processes => conn_log(),
+            Subject::Connections | Subject::ConnectionsOf(_) | Subject::Processes => conn_log(),
             Subject::Rows(_) => None,
         };
         let log = log.ok_or("rows of several logs have no condition in common")?;

@@ -27,6 +27,8 @@ pub(crate) enum Subject {
     Services,
     /// Connections.
     Connections,
+    /// Those of a process of this host, or those of which no process is known.
+    ConnectionsOf(Option<Box<str>>),
     /// Processes of this host.
     Processes,
     /// Rows of all logs that name a connection.
