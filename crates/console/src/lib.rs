@@ -5,7 +5,7 @@
 //! | [`quantity`], [`sizes`], [`keyfile`] | values of arguments |
 //! | [`number`], [`calendar`], [`clock`] | numbers, dates and the time of day |
 //! | [`mod@printable`] | text from outside, without characters that control, hide, turn or separate |
-//! | [`terminal`] | how far long work is, and tables |
+//! | [`terminal`] | how far long work is, tables, and which signs are shown |
 //! | [`paths`], [`unlinked`], [`pidfile`] | files by the names that arguments give |
 //! | [`unfinished`] | files that get their names once they are whole |
 //! | [`trust`] | files that another user can write |

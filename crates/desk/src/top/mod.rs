@@ -22,6 +22,7 @@ use std::io::{IsTerminal as _, stdout};
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use anyhow::Context as _;
+use netsniff_console::terminal::signs::Signs;
 use netsniff_console::{DONE, FAILED, UsageError, print, say};
 
 use self::args::Input;
@@ -42,6 +43,7 @@ const QUEUE: usize = 16;
 pub fn run(args: &TopArgs) -> anyhow::Result<u8> {
     let input = args.input()?;
     let mut model = args.model(&input)?;
+    model.signs = Signs::of(&stdout());
     if !args.once && !stdout().is_terminal() {
         let said = "standard output is no terminal: --once prints one screen as text";
         return Err(UsageError(said.to_owned()).into());

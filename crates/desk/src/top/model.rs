@@ -1,5 +1,7 @@
 //! The state of the view, and what keys and rows make of it. Nothing here reads, draws or waits.
 
+use netsniff_console::terminal::signs::Signs;
+
 use crate::watch::data::Data;
 use crate::watch::data::sockets::SocketTable;
 use crate::watch::data::subjects::Span;
@@ -36,6 +38,8 @@ impl Origin {
 pub(crate) struct Model {
     pub(crate) title: String,
     pub(crate) origin: Origin,
+    /// The signs that a screen has.
+    pub(crate) signs: Signs,
     live: Data,
     /// What was known when the view was frozen.
     frozen: Option<Box<Data>>,
@@ -183,6 +187,7 @@ impl Model {
         Self {
             title,
             origin,
+            signs: Signs::Unicode,
             live: Data::default(),
             frozen: None,
             span,

@@ -1,5 +1,7 @@
 //! Rows and keys in, screens out.
 
+use netsniff_console::terminal::signs::Signs;
+
 use super::model::{Command, Event, Key, Model, Origin};
 use super::screen::as_text;
 use crate::watch::data::row::LogRow;
@@ -105,6 +107,36 @@ fn the_span_is_that_of_the_last_intervals() {
     );
     assert_eq!(shown[4], "1 host");
     assert_eq!(words(&shown, 7)[..5], ["10.0.0.2", "100", "B", "100", "B"]);
+}
+
+#[test]
+fn a_screen_without_other_signs_has_ascii_alone_at_the_same_places() {
+    let mut model = model(Origin::Files(None));
+    let service = ROWS[2].replace("http", "h\u{e9}tp \u{6f22} e\u{301}");
+    model.update(rows(&[&service]));
+    for (view, unicode, ascii) in [
+        ('1', "▼SENT", "-SENT"),
+        ('1', "≥6.08 kB", ">6.08 kB"),
+        ('2', "h\u{e9}tp \u{6f22}  e\u{301} ", "h?tp ?  e "),
+        ('?', "↑ ↓  j k", "^ v  j k"),
+    ] {
+        press(&mut model, &[Key::Char(view)]);
+        model.signs = Signs::Unicode;
+        let before = screen(&model);
+        model.signs = Signs::Ascii;
+        let after = screen(&model);
+        let line = before.iter().position(|line| line.contains(unicode)).expect(unicode);
+        assert!(after[line].contains(ascii), "{ascii} is not in {}", after[line]);
+        assert!(after.iter().all(|line| line.is_ascii()), "{after:?}");
+        for (before, after) in before.iter().zip(&after).filter(|(before, _)| before.is_ascii()) {
+            assert_eq!(before, after);
+        }
+    }
+    assert!(
+        screen(&model)[2].trim_start().starts_with("@. bytes on the wire"),
+        "{:?}",
+        screen(&model)[2]
+    );
 }
 
 #[test]

@@ -264,7 +264,7 @@ mod tests {
     fn text(entry: &BooksLine, recording: Option<&Statistics>) -> String {
         let capture = [CaptureBooks::of(entry, false)];
         let report = CaptureReport { capture: &capture, recording };
-        report.text(Style { colour: false, unicode: false })
+        report.text(Style::default())
     }
 
     /// What stands behind a name in the only line that begins with it; `None` without such a line.

@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 
 use netsniff_console::printable::printable;
+use netsniff_console::terminal::signs::Signs;
 
 /// Columns of the page.
 pub(super) const WIDTH: usize = 80;
@@ -13,24 +14,19 @@ pub struct Style {
     /// Whether to colour; escape sequences would spoil a file.
     pub colour: bool,
     /// Whether block characters and arrows can be shown, or ASCII alone.
-    pub unicode: bool,
+    pub signs: Signs,
 }
 
 impl Style {
     /// For `stream`, going by the environment: colours on a terminal unless `NO_COLOR` is set or
-    /// the terminal is dumb, block characters where the locale is UTF-8.
+    /// the terminal is dumb, and the signs that are shown there.
     #[must_use]
     pub fn of(stream: &impl IsTerminal) -> Self {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let locale =
-            variable("LC_ALL").or_else(|| variable("LC_CTYPE")).or_else(|| variable("LANG"));
         let dumb = variable("TERM").is_some_and(|term| term == "dumb");
         Self {
             colour: stream.is_terminal() && !dumb && variable("NO_COLOR").is_none(),
-            unicode: locale.is_some_and(|locale| {
-                let locale = locale.to_ascii_lowercase();
-                locale.contains("utf-8") || locale.contains("utf8")
-            }),
+            signs: Signs::of(stream),
         }
     }
 }
@@ -135,7 +131,7 @@ impl Page {
         // In eighths of a column, which block characters can show.
         let share = (part as f64 / whole as f64).min(1.0);
         let eighths = (share * room as f64 * 8.0).round() as usize;
-        let bar = if self.style.unicode {
+        let bar = if self.has_unicode() {
             let rest = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
             format!("{}{rest}", "█".repeat(eighths / 8))
         } else {
@@ -144,14 +140,18 @@ impl Page {
         self.look(Look::Bar, &bar)
     }
 
+    const fn has_unicode(&self) -> bool {
+        matches!(self.style.signs, Signs::Unicode)
+    }
+
     /// An arrow from originator to responder.
     pub(super) const fn arrow(&self) -> &'static str {
-        if self.style.unicode { "→" } else { "->" }
+        if self.has_unicode() { "→" } else { "->" }
     }
 
     /// What stands between the items of a list.
     pub(super) const fn dot(&self) -> &'static str {
-        if self.style.unicode { "·" } else { "|" }
+        if self.has_unicode() { "·" } else { "|" }
     }
 }
 
@@ -193,14 +193,14 @@ mod tests {
 
     #[test]
     fn bars_are_as_long_as_their_share() {
-        let unicode = Page::new(Style { colour: false, unicode: true });
+        let unicode = Page::new(Style { colour: false, signs: Signs::Unicode });
         assert_eq!(unicode.bar(1, 2, 10), "█████");
         assert_eq!(unicode.bar(1, 16, 10), "▋");
         assert_eq!(unicode.bar(5, 2, 10), "██████████");
         assert_eq!(unicode.bar(0, 2, 10), "");
         let ascii = Page::new(Style::default());
         assert_eq!(ascii.bar(1, 2, 10), "#####");
-        let colour = Page::new(Style { colour: true, unicode: false });
+        let colour = Page::new(Style { colour: true, signs: Signs::Ascii });
         assert_eq!(colour.bar(1, 2, 2), "\x1b[36m#\x1b[0m");
     }
 

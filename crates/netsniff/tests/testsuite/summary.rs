@@ -7,6 +7,7 @@ use netsniff::summary::{
     Books, CaptureInterface, ChecksumCounts, Checksums, Connection, Count, Extracted, Flows, Holes,
     Input, InputSource, Layer, Part, Style, Summary, Talker, TcpHealth,
 };
+use netsniff_console::terminal::signs::Signs;
 use netsniff_packet::Timestamp;
 
 fn counts(items: &[(&str, u64)]) -> Vec<Count> {
@@ -193,7 +194,7 @@ fn check_golden(name: &str, found: &str) {
 
 #[test]
 fn text_is_as_agreed() {
-    check_golden("summary.txt", &sample().text(Style { colour: false, unicode: true }));
+    check_golden("summary.txt", &sample().text(Style { colour: false, signs: Signs::Unicode }));
 }
 
 #[test]
@@ -207,9 +208,9 @@ fn json_is_as_agreed() {
 
 #[test]
 fn colours_change_nothing_but_colours() {
-    let plain = sample().text(Style { colour: false, unicode: false });
+    let plain = sample().text(Style { colour: false, signs: Signs::Ascii });
     assert!(plain.is_ascii(), "{plain}");
-    let coloured = sample().text(Style { colour: true, unicode: false });
+    let coloured = sample().text(Style { colour: true, signs: Signs::Ascii });
     let mut stripped = String::new();
     for piece in coloured.split('\x1b') {
         stripped.push_str(piece.strip_prefix('[').map_or(piece, |p| p.split_once('m').unwrap().1));
@@ -298,8 +299,8 @@ fn nothing_is_wider_than_80_columns() {
     summary.books.parts[0] = Part { name: long.clone(), packets: Some(u64::MAX) };
     summary.books.parts[1] = Part { name: long, packets: None };
     summary.books.lost[0] = Part { name: "y".repeat(300), packets: Some(u64::MAX) };
-    for unicode in [false, true] {
-        let text = summary.text(Style { colour: false, unicode });
+    for signs in [Signs::Ascii, Signs::Unicode] {
+        let text = summary.text(Style { colour: false, signs });
         for line in text.lines() {
             assert!(line.chars().count() <= 80, "{} columns: {line}", line.chars().count());
             assert!(!line.chars().any(char::is_control), "{line:?}");

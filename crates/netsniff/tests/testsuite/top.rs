@@ -12,6 +12,7 @@ use crate::zeek::log;
 
 fn top(path: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_netsniff"));
+    command.env("LC_ALL", "C.UTF-8");
     command.arg("top").arg(path).args(arguments).output().unwrap()
 }
 
@@ -131,6 +132,31 @@ fn refused(path: &Path, arguments: &[&str], said: &str) {
     assert_eq!(out.status.code(), Some(2), "{arguments:?}: {errors}");
     assert!(errors.contains(said), "{arguments:?}: {errors}");
     assert!(out.stdout.is_empty());
+}
+
+/// A screen has signs beyond ASCII where the locale has them, and so has the terminal.
+#[test]
+fn signs_are_those_that_can_be_shown() {
+    let capture = recorded("office.pcapng");
+    let once = |locale: [(&str, &str); 3]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_netsniff"));
+        command.arg("top").arg(&capture).args(["--once", "--hosts", "2", "--size", "160x40"]);
+        let out = command.env("TERM", "linux").envs(locale).output().unwrap();
+        String::from_utf8(out.stdout).unwrap()
+    };
+    let unicode = once([("LC_ALL", ""), ("LC_CTYPE", "C.UTF-8"), ("LANG", "C")]);
+    assert!(unicode.contains("▼SENT") && unicode.contains('≥') && unicode.contains('█'));
+    let ascii = once([("LC_ALL", "C"), ("LC_CTYPE", "C.UTF-8"), ("LANG", "C.UTF-8")]);
+    assert!(ascii.is_ascii() && ascii.contains("-SENT") && ascii.contains('>'), "{ascii}");
+    let width = |text: &str| text.lines().map(|line| line.chars().count()).collect::<Vec<_>>();
+    assert_eq!(width(&unicode), width(&ascii));
+    for term in ["linux", "dumb"] {
+        let command =
+            format!("TERM={term} {} top {}", env!("CARGO_BIN_EXE_netsniff"), capture.display());
+        let Some(tmux) = Tmux::start(&format!("signs{term}"), &command) else { return };
+        let screen = tmux.await_screen(&["read to its end", "23 hosts", "-SENT"]);
+        assert!(screen.is_ascii(), "{term}: {screen}");
+    }
 }
 
 #[test]

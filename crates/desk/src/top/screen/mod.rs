@@ -11,8 +11,10 @@ mod head;
 mod help;
 
 use netsniff_console::printable::printable;
+use netsniff_console::terminal::signs::Signs;
 use ratatui::Frame;
 use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
@@ -46,6 +48,19 @@ pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>) {
         }
     }
     foot(model, frame, bottom);
+    restrict(frame.buffer_mut(), model.signs);
+}
+
+/// Leaves only signs that the screen has; each stands where the one was that it stands for.
+fn restrict(buffer: &mut Buffer, signs: Signs) {
+    if signs == Signs::Unicode {
+        return;
+    }
+    for cell in &mut buffer.content {
+        // What is put upon a letter is left out.
+        let sign = cell.symbol().chars().next().unwrap_or(' ');
+        cell.set_char(signs.shown(sign));
+    }
 }
 
 /// What is typed, what is to be said, or the keys.
