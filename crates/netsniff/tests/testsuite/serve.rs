@@ -110,7 +110,11 @@ fn logs(to: &Path) {
 #[test]
 fn a_capture_is_shown_with_its_packets_and_leaves_nothing() {
     let mut server = Server::start("serve-capture", &[OFFICE]);
-    server.await_text("/?span=all", "read to its end");
+    let overview = server.await_text("/?span=all", "read to its end");
+    for head in ["bytes on the wire\">sent<", "bytes of IP\">orig<", "TCP payload lost\">network<"]
+    {
+        assert!(overview.contains(head), "no {head} in {overview}");
+    }
     let scratch = Scratch::new("serve-capture-logs");
     logs(scratch.path());
     let conn = read(&scratch.path().join("conn.log")).unwrap();

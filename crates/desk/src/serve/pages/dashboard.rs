@@ -22,7 +22,7 @@ use crate::serve::rows::shown::of_uid;
 use crate::serve::site::Site;
 use crate::serve::watched::State as Known;
 use crate::watch::data::subjects::Span;
-use crate::watch::tables::columns::first_sort;
+use crate::watch::tables::columns::{Unit, first_sort};
 use crate::watch::tables::{self, Sort, Subject, cell};
 
 /// Intervals of the picture.
@@ -235,7 +235,7 @@ fn list(known: &Known, subject: &Subject, span: Span) -> Table {
     };
     let columns = found.columns.iter().map(|column| Column {
         is_number: column.is_number,
-        ..Column::text(&column.title.to_lowercase(), "")
+        ..Column::text(&column.title.to_lowercase(), column.unit.map_or("", Unit::in_full))
     });
     let rows = found.rows.iter().take(ROWS).map(|row| {
         let cells = row.cells.iter().zip(found.columns);

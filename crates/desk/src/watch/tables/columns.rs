@@ -49,6 +49,13 @@ const fn number(title: &'static str, width: u16) -> Column {
     Column { title, unit: None, width, is_number: true }
 }
 
+impl Unit {
+    /// The first text, which says most.
+    pub(crate) fn in_full(self) -> &'static str {
+        self.0.first().copied().unwrap_or_default()
+    }
+}
+
 impl Column {
     const fn of(self, unit: Unit) -> Self {
         Self { unit: Some(unit), ..self }
