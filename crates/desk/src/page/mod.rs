@@ -3,9 +3,11 @@
 //! | module | concern |
 //! |---|---|
 //! | `table`, `matrix`, `plot` | what sections are made of |
+//! | `axes` | the frame of all pictures |
 //! | `sum` | sums that know what they do not know |
 //! | `templates` | all of it as HTML |
 
+pub(crate) mod axes;
 pub(crate) mod matrix;
 pub(crate) mod plot;
 pub(crate) mod sum;

@@ -2,11 +2,11 @@
 
 use netsniff_console::number::rate;
 use plotters::backend::SVGBackend;
-use plotters::chart::ChartBuilder;
 use plotters::drawing::IntoDrawingArea as _;
 use plotters::element::Rectangle;
-use plotters::style::{Color as _, FontDesc, FontFamily, FontStyle, RGBColor, TextStyle};
+use plotters::style::{Color as _, RGBColor};
 
+use super::axes::{Axis, axes, in_colours_of_the_page};
 use super::table::moment;
 
 /// Layers that can be told apart.
@@ -27,12 +27,8 @@ pub(crate) struct Layers<'a> {
 
 /// Pixels of the picture.
 const SIZE: (u32, u32) = (920, 320);
-/// The backend divides sizes by this, so that letters of 12 pixels are asked for as 14.88.
-const PER_PIXEL: f64 = 1.24;
-/// Colours that nothing else in the picture has, so that each can become a name of the page's style.
-const TEXT: RGBColor = RGBColor(1, 1, 1);
-const LINE: RGBColor = RGBColor(2, 2, 2);
 
+/// A colour that nothing else in the picture has, so that it can become a name of the page's style.
 const fn layer(number: usize) -> RGBColor {
     RGBColor(3, 3, (number % COLOURS) as u8)
 }
@@ -43,7 +39,7 @@ impl Layers<'_> {
         let mut svg = String::new();
         // A String takes everything, and a picture that ends early shows it.
         let _ = self.draw(&mut svg);
-        let mut svg = svg.replace("#010101", "var(--text)").replace("#020202", "var(--line)");
+        let mut svg = in_colours_of_the_page(&svg);
         for number in 0..COLOURS {
             svg = svg.replace(&format!("#0303{number:02X}"), &format!("var(--c{number})"));
         }
@@ -57,27 +53,18 @@ impl Layers<'_> {
         let rates = |span: &[u128]| span.iter().map(|bytes| *bytes as f64 * 8.0 / seconds).sum();
         let most = self.values.iter().map(|span| rates(span)).fold(0.0_f64, f64::max);
         let spans = self.values.len();
-        let font = FontDesc::new(FontFamily::SansSerif, 12.0 * PER_PIXEL, FontStyle::Normal);
-        let font = TextStyle::from(font).color(&TEXT);
         let is_short = (self.width as i128 * spans as i128) < 86_400_000_000_000;
-        let mut chart = ChartBuilder::on(&area)
-            .margin(8)
-            .margin_right(24)
-            .x_label_area_size(28)
-            .y_label_area_size(92)
-            .build_cartesian_2d(0.0..spans.max(1) as f64, 0.0..(most * 1.05).max(1.0))?;
-        chart
-            .configure_mesh()
-            .disable_x_mesh()
-            .bold_line_style(LINE)
-            .light_line_style(LINE.mix(0.0))
-            .axis_style(LINE)
-            .label_style(font)
-            .x_labels(6)
-            .y_labels(5)
-            .x_label_formatter(&|at| self.label(*at, is_short))
-            .y_label_formatter(&|value| rate(*value, "bit/s"))
-            .draw()?;
+        let x = Axis {
+            range: 0.0..spans.max(1) as f64,
+            labels: 6,
+            label: &|at| self.label(*at, is_short),
+        };
+        let y = Axis {
+            range: 0.0..(most * 1.05).max(1.0),
+            labels: 5,
+            label: &|value| rate(*value, "bit/s"),
+        };
+        let mut chart = axes(&area, &x, &y)?;
         for (at, span) in self.values.iter().enumerate() {
             let mut below = 0.0;
             for (number, bytes) in span.iter().enumerate().filter(|(_, bytes)| **bytes > 0) {

@@ -5,30 +5,20 @@ use std::fmt::Write as _;
 
 use netsniff_console::number::bytes;
 use plotters::backend::SVGBackend;
-use plotters::chart::{ChartBuilder, ChartContext};
-use plotters::coord::types::RangedCoordf64;
 use plotters::drawing::IntoDrawingArea as _;
-use plotters::prelude::Cartesian2d;
-use plotters::style::{Color as _, FontDesc, FontFamily, FontStyle, RGBColor, TextStyle};
 
 use super::facts::{Direction, Kind, Sequence};
 use super::following::SignKind;
 use super::marks::{Class, Stairs};
+use crate::page::axes::{Axis, Chart, axes, in_colours_of_the_page};
 
 /// Pixels of the picture.
 const SIZE: (u32, u32) = (920, 420);
-/// The backend divides sizes by this, so that letters of 12 pixels are asked for as 14.88.
-const PER_PIXEL: f64 = 1.24;
-/// Colours that nothing else in the picture has, so that each can become a name of the page's style.
-const TEXT: RGBColor = RGBColor(1, 1, 1);
-const LINE: RGBColor = RGBColor(2, 2, 2);
 /// The least pixels that a loss takes.
 const LEAST: i32 = 4;
 
 /// The fewest bytes that the axis has, whose labels are whole numbers.
 const LEAST_RANGE: i64 = 10;
-
-type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 /// The class of a mark in the style.
 pub(super) const fn class_name(class: Class) -> &'static str {
@@ -72,7 +62,7 @@ impl Sequence {
         let mut svg = String::new();
         // A String takes everything, and a picture that ends early shows it.
         let drawn = self.draw(direction, &mut svg).unwrap_or_default();
-        let svg = svg.replace("#010101", "var(--text)").replace("#020202", "var(--line)");
+        let svg = in_colours_of_the_page(&svg);
         let what = match self.kind {
             Kind::Tcp => "TCP sequence numbers over time",
             Kind::Datagrams => "Payload bytes over time",
@@ -94,28 +84,13 @@ impl Sequence {
     ) -> Result<String, Box<dyn std::error::Error>> {
         let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
         let (low, high) = direction.frame(self.kind);
-        let font = FontDesc::new(FontFamily::SansSerif, 12.0 * PER_PIXEL, FontStyle::Normal);
-        let font = TextStyle::from(font).color(&TEXT);
         let left = self.earliest as f64 / 1e9;
         let right = (self.span.max(1) as f64 / 1e9) * 1.02;
-        let mut chart = ChartBuilder::on(&area)
-            .margin(8)
-            .margin_right(24)
-            .x_label_area_size(28)
-            .y_label_area_size(92)
-            .build_cartesian_2d(left..right, low as f64..high as f64)?;
-        chart
-            .configure_mesh()
-            .disable_x_mesh()
-            .bold_line_style(LINE)
-            .light_line_style(LINE.mix(0.0))
-            .axis_style(LINE)
-            .label_style(font)
-            .x_labels(8)
-            .y_labels(6)
-            .x_label_formatter(&|at| seconds_label(*at, right - left))
-            .y_label_formatter(&|value| number_label(*value))
-            .draw()?;
+        let label = |at: &f64| seconds_label(*at, right - left);
+        let x = Axis { range: left..right, labels: 8, label: &label };
+        let label = |value: &f64| number_label(*value);
+        let y = Axis { range: low as f64..high as f64, labels: 6, label: &label };
+        let chart = axes(&area, &x, &y)?;
         let mut frame =
             Frame { chart, times: (self.earliest, self.span), low, high, drawn: String::new() };
         match self.kind {
