@@ -14,6 +14,7 @@ mod live_stream;
 mod log_file;
 mod log_writer;
 mod nowhere;
+mod one_log;
 mod rolled;
 mod row_file;
 pub mod sigma;
@@ -33,6 +34,7 @@ pub use log_writer::{
 };
 pub use netsniff_analysis::rows::{RowSink, RowTally, SinkBooks};
 pub use nowhere::Nowhere;
+pub use one_log::OneLog;
 pub use rolled::Roll;
 pub use stream::Stream;
 pub use unparsed::UnparsedFile;
