@@ -9,12 +9,13 @@
 //! | `watched` | what rows of intervals have told so far |
 //! | `rows` | rows of logs by a condition, in order, a page at a time |
 //! | `packets` | the packets of a connection, by `netsniff extract` |
-//! | `site`, `answer` | what pages have in common, and what is shown in place of one |
+//! | `site`, `answer`, `body` | what pages have in common, what is shown in place of one, and answers that are made while they are sent |
 //! | `pages`, `routes` | the pages, and where they are |
 
 mod analysis;
 mod answer;
 mod args;
+mod body;
 mod control;
 mod guard;
 mod packets;

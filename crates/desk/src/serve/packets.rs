@@ -2,20 +2,23 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use axum::body::{Body, Bytes};
+use axum::http::HeaderMap;
+use netsniff_analysis::Uid;
+use serde::Deserialize;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 use tokio::sync::Semaphore;
-use tokio_stream::wrappers::ReceiverStream;
 
 use super::answer::Failure;
 use super::args::ServeArgs;
+use super::body::{PIECE, answer};
 use crate::watch::source::child::listen;
 
 /// Where packets come from.
@@ -36,8 +39,15 @@ pub(super) struct Packets {
 const PAUSE: Duration = Duration::from_millis(100);
 /// Extractions at once: each may read all captures.
 const EXTRACTIONS: usize = 2;
-/// Bytes that are passed on at once.
-const PIECE: usize = 64 << 10;
+/// The last bytes of what an extraction says, which are kept.
+const SAID: usize = 4096;
+
+/// What an extraction tells of itself at its end (`--json`).
+#[derive(Deserialize)]
+struct Report {
+    /// What was asked for and is not in the captures.
+    missing: Vec<String>,
+}
 
 impl Packets {
     /// Those of the captures that the arguments name.
@@ -66,44 +76,43 @@ impl Packets {
         uid: &str,
         given_up: &Arc<AtomicBool>,
         read: impl FnOnce(std::process::ChildStdout) -> Result<T, String>,
-    ) -> Result<T, String> {
-        if let Some(why) = self.kept_back() {
-            return Err(why.to_owned());
-        }
-        let mut command = self.command(uid).into_std();
-        let mut child = command.spawn().map_err(|error| format!("cannot extract: {error}"))?;
+    ) -> Result<T, Failure> {
+        self.may_have(uid)?;
+        let wrong =
+            |said: &dyn std::fmt::Display| Failure::inside(&format!("cannot extract: {said}"));
+        let mut child = self.command(uid).into_std().spawn().map_err(|error| wrong(&error))?;
         let said = child.stderr.take().map(listen);
-        let output = child.stdout.take().ok_or("the extraction has no output")?;
+        let output = child.stdout.take().ok_or_else(|| wrong(&"it has no output"))?;
         let child = Arc::new(Mutex::new(child));
         locked(&self.running).push(Arc::clone(&child));
-        // Where nobody waits any more it is not to read all captures.
-        let (watched, given_up) = (Arc::downgrade(&child), Arc::clone(given_up));
-        std::thread::spawn(move || {
-            while let Some(child) = watched.upgrade() {
-                if given_up.load(Ordering::Relaxed) {
-                    let _ = locked(&child).kill();
-                    return;
-                }
-                drop(child);
-                std::thread::sleep(PAUSE);
-            }
-        });
+        end_where_given_up(&child, given_up);
         let value = read(output);
         // Its output is closed now, so that it ends whatever is left.
         let status = loop {
             match locked(&child).try_wait() {
                 Ok(Some(status)) => break status,
                 Ok(None) => {}
-                Err(error) => return Err(error.to_string()),
+                Err(error) => return Err(wrong(&error)),
             }
             std::thread::sleep(PAUSE / 10);
         };
         locked(&self.running).retain(|one| !Arc::ptr_eq(one, &child));
         let said = said.and_then(|said| said.join().ok()).unwrap_or_default();
-        match value {
-            Err(_) if !said.is_empty() && !status.success() => Err(said.join("; ")),
-            value => value,
+        if !is_good(status) {
+            return Err(failure(&said));
         }
+        value.map_err(|error| wrong(&error))
+    }
+
+    /// Whether the captures may have packets of this name: logs of other programs have other names.
+    fn may_have(&self, uid: &str) -> Result<(), Failure> {
+        if let Some(why) = self.kept_back() {
+            return Err(Failure::missing(why));
+        }
+        let is_ours = uid.parse::<Uid>();
+        is_ours
+            .map(drop)
+            .map_err(|error| Failure::missing(&format!("no packet is found by {uid}: {error}")))
     }
 
     /// Why packets of connections cannot be had.
@@ -124,7 +133,7 @@ impl Packets {
     }
 
     fn command(&self, uid: &str) -> Command {
-        let mut words: Vec<OsString> = vec!["extract".into(), "-q".into()];
+        let mut words: Vec<OsString> = vec!["extract".into(), "--json".into()];
         if let Some(filter) = &self.filter {
             words.extend(["-f".into(), filter.into()]);
         }
@@ -141,9 +150,7 @@ impl Packets {
     ///
     /// Why there are none.
     pub(super) async fn of_connection(&self, uid: &str) -> Result<Body, Failure> {
-        if let Some(why) = self.kept_back() {
-            return Err(Failure::missing(why));
-        }
+        self.may_have(uid)?;
         let permit = Arc::clone(&self.extractions).acquire_owned().await;
         let permit = permit.map_err(|_| Failure::inside("it ends"))?;
         let child = self.command(uid).spawn();
@@ -153,45 +160,78 @@ impl Packets {
             return Err(Failure::inside("the extraction has no output"));
         };
         // Read all along: a process whose pipe is full would wait.
-        let said = tokio::spawn(beginning(said));
+        let said = tokio::spawn(ending(said));
         let first = piece(&mut output).await;
-        let Some(first) = first else {
-            let text = said.await.unwrap_or_default();
-            let text = text.trim().trim_start_matches("netsniff: ");
-            let text = if text.is_empty() { "no packet was found" } else { text };
-            return Err(Failure::missing(text));
-        };
-        let (sender, pieces) = tokio::sync::mpsc::channel::<std::io::Result<Bytes>>(4);
+        // A shorter one is the last, too: then it is known how it ended before there is an answer.
+        if first.as_ref().is_none_or(|first| first.len() < PIECE)
+            && !child.wait().await.is_ok_and(is_good)
+        {
+            return Err(failure(&said.await.unwrap_or_default()));
+        }
+        let (pieces, body) = answer();
         tokio::spawn(async move {
             let _permit = permit;
-            let mut next = Some(first);
+            let mut next = first;
             while let Some(bytes) = next {
-                if sender.send(Ok(bytes)).await.is_err() {
+                if !pieces.send(bytes).await {
                     // Whoever asked has gone; the process goes with its handle.
                     return;
                 }
                 next = piece(&mut output).await;
             }
-            let is_good = child.wait().await.is_ok_and(|status| {
-                status
-                    .code()
-                    .is_some_and(|code| code == 0 || code == i32::from(netsniff_console::DAMAGED))
-            });
-            if !is_good {
-                // A download that ends like this shows as one that failed.
-                let _ = sender.send(Err(std::io::Error::other("the extraction failed"))).await;
+            // Otherwise the download shows as one that failed.
+            if child.wait().await.is_ok_and(is_good) {
+                pieces.finish(HeaderMap::new());
             }
         });
-        Ok(Body::from_stream(ReceiverStream::new(pieces)))
+        Ok(body)
     }
 }
 
-/// The first of what it says, after all of that was read.
-async fn beginning(mut said: tokio::process::ChildStderr) -> String {
+/// Where nobody waits any more, an extraction is not to read all captures.
+fn end_where_given_up(child: &Arc<Mutex<Child>>, given_up: &Arc<AtomicBool>) {
+    let (watched, given_up) = (Arc::downgrade(child), Arc::clone(given_up));
+    std::thread::spawn(move || {
+        while let Some(child) = watched.upgrade() {
+            if given_up.load(Ordering::Relaxed) {
+                let _ = locked(&child).kill();
+                return;
+            }
+            drop(child);
+            std::thread::sleep(PAUSE);
+        }
+    });
+}
+
+/// Whether all is there that the captures have.
+fn is_good(status: ExitStatus) -> bool {
+    status.code().is_some_and(|code| code == 0 || code == i32::from(netsniff_console::DAMAGED))
+}
+
+/// Why an extraction failed, by what it said: where the captures lack the connection, its report names that.
+fn failure(said: &[String]) -> Failure {
+    let report = |line: &String| serde_json::from_str::<Report>(line).ok();
+    let is_missing = said.iter().filter_map(report).any(|report| !report.missing.is_empty());
+    let words: Vec<_> =
+        said.iter().filter(|line| report(line).is_none()).map(String::as_str).collect();
+    let words = words.join("; ");
+    match (is_missing, words.is_empty()) {
+        (true, true) => Failure::missing("no packet was found"),
+        (true, false) => Failure::missing(&words),
+        (false, true) => Failure::inside("the extraction failed"),
+        (false, false) => Failure::inside(&format!("the extraction failed: {words}")),
+    }
+}
+
+/// The last lines of what it says.
+async fn ending(mut said: tokio::process::ChildStderr) -> Vec<String> {
     let mut text = Vec::new();
-    let _ = (&mut said).take(4096).read_to_end(&mut text).await;
-    let _ = tokio::io::copy(&mut said, &mut tokio::io::sink()).await;
-    String::from_utf8_lossy(&text).into_owned()
+    while said.read_buf(&mut text).await.is_ok_and(|read| read > 0) {
+        text.drain(..text.len().saturating_sub(SAID));
+    }
+    let lines = String::from_utf8_lossy(&text);
+    let lines = lines.lines().map(|line| line.trim_start_matches("netsniff: ").trim_end());
+    lines.map(str::to_owned).collect()
 }
 
 /// The next bytes; `None` at the end.
@@ -208,4 +248,37 @@ async fn piece(output: &mut tokio::process::ChildStdout) -> Option<Bytes> {
 
 fn locked<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
     it.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::StatusCode;
+
+    use super::*;
+
+    #[test]
+    fn what_was_not_found_is_no_fault_of_the_server() {
+        let said = |lines: &[&str]| {
+            let lines: Vec<_> = lines.iter().map(|line| (*line).to_owned()).collect();
+            let Failure { status, said } = failure(&lines);
+            (status, said)
+        };
+        let report = |missing: &str| {
+            format!(
+                "{{\"packets_read\":9,\"packets_written\":0,\"packets_hurried\":0,\"missing\":[{missing}]}}"
+            )
+        };
+        let (missing, inside) = (StatusCode::NOT_FOUND, StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(
+            said(&["Cx: it is not in the input", &report("\"Cx\"")]),
+            (missing, "Cx: it is not in the input".to_owned())
+        );
+        for (lines, told) in [
+            (&["a.pcap: No such file"][..], "the extraction failed: a.pcap: No such file"),
+            (&[], "the extraction failed"),
+            (&["cannot write -", &report("")], "the extraction failed: cannot write -"),
+        ] {
+            assert_eq!(said(lines), (inside, told.to_owned()));
+        }
+    }
 }

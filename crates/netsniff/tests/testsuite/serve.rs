@@ -226,3 +226,42 @@ fn wrong_usage_is_told() {
         assert!(said.contains(text), "{arguments:?}: {said}");
     }
 }
+
+#[test]
+fn a_failed_extraction_is_no_missing_page() {
+    let scratch = Scratch::new("serve-extraction");
+    logs(scratch.path());
+    let capture = scratch.path().join("copy.pcapng");
+    fs::copy(OFFICE, &capture).unwrap();
+    let words = [scratch.path().to_str().unwrap(), "--captures", capture.to_str().unwrap()];
+    let server = Server::start("serve-extracts", &words);
+    let uid = uids(&server.page("/connections")).pop_first().unwrap();
+    let pages = ["packets", "packets.pcapng", "sequence"];
+    let ask = |uid: &str, page: &str| {
+        let head = "Sec-Fetch-Dest: document\r\nSec-Fetch-Site: none\r\n";
+        let (status, body) = server.get(&format!("/connections/{uid}/{page}"), head);
+        (status, String::from_utf8_lossy(&body).into_owned())
+    };
+    for page in pages {
+        assert_eq!(ask(&uid, page).0, 200, "{page}");
+        // A connection that the capture does not have.
+        let (status, said) = ask("C0AAAAAAAAAAAAAAAA", page);
+        assert!(
+            status == 404 && said.contains("it is not in the input"),
+            "{page}: {status}: {said}"
+        );
+    }
+    for fault in [&b"no capture"[..], b""] {
+        fs::write(&capture, fault).unwrap();
+        for page in pages {
+            let (status, said) = ask(&uid, page);
+            assert!(status == 500 && said.contains("copy.pcapng"), "{page}: {status}: {said}");
+            assert!(said.contains("<nav"), "{page} has no way on: {said}");
+        }
+    }
+    fs::remove_file(&capture).unwrap();
+    for page in pages {
+        let (status, said) = ask(&uid, page);
+        assert!(status == 500 && said.contains("No such file"), "{page}: {status}: {said}");
+    }
+}

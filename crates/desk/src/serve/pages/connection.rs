@@ -68,8 +68,7 @@ pub(crate) async fn packets(State(site): Pages, Path(uid): Path<String>) -> Answ
     let lines = site
         .read(move |site, given_up| Ok(site.packets.read(&asked, given_up, packets::lines)))
         .await?;
-    let lines = lines.map_err(|said| Failure::missing(&said))?;
-    let of = context! { title => format!("Packets of {uid}"), uid => uid, lines => lines };
+    let of = context! { title => format!("Packets of {uid}"), uid => uid, lines => lines? };
     site.page("packets.html", "/connections", of)
 }
 
@@ -95,7 +94,7 @@ pub(crate) async fn picture(
     let found = uid.clone();
     let html =
         site.read(move |site, given_up| Ok(site.packets.read(&found, given_up, draw))).await?;
-    let html = html.map_err(|said| Failure::missing(&said))?;
+    let html = html?;
     if asked.part.is_some() {
         return Ok(typed("text/html; charset=utf-8", html));
     }
