@@ -12,7 +12,7 @@ use crate::page::table::{Cell, Column, Table, UNSET};
 use crate::sequence;
 use crate::serve::answer::{Failure, typed};
 use crate::serve::rows::naming::{Named, Naming};
-use crate::serve::rows::shown::of_uid;
+use crate::serve::rows::shown::{of_host, of_uid};
 use crate::watch::packets;
 
 /// The page.
@@ -28,7 +28,9 @@ pub(crate) async fn page(State(site): Pages, Path(uid): Path<String>) -> Answer 
     let conn = naming.logs.iter().find(|named| named.log.path == "conn");
     let facts = match (conn.and_then(|named| named.rows.first().map(|row| (named, row))), &open) {
         (Some((named, row)), _) => facts(named, row),
-        (None, Some(row)) => row.shown().map(|(name, text)| (name, "", Cell::text(text))).collect(),
+        (None, Some(row)) => {
+            row.shown().map(|(name, text)| (name, "", open_cell(name, text))).collect()
+        }
         (None, None) => Vec::new(),
     };
     let of_facts = |name: &str| {
@@ -105,6 +107,12 @@ pub(crate) async fn picture(
 /// What a uid may be: it becomes a word of a command, and a name of a file.
 fn checked(uid: &str) -> Result<(), Failure> {
     of_uid(uid).map(drop).ok_or_else(|| Failure::missing("this is no uid of a connection"))
+}
+
+/// A value of a connection that has no row yet.
+fn open_cell(name: &str, text: String) -> Cell {
+    let host = matches!(name, "id.orig_h" | "id.resp_h").then(|| text.parse().ok().map(of_host));
+    Cell::text(text).linked(host.flatten())
 }
 
 /// The columns that are set.

@@ -18,7 +18,7 @@ use crate::page::Tile;
 use crate::page::plot::Layers;
 use crate::page::table::{Cell, Column, Table, moment};
 use crate::serve::args::Kind;
-use crate::serve::rows::shown::of_uid;
+use crate::serve::rows::shown::{of_host, of_uid};
 use crate::serve::site::Site;
 use crate::serve::watched::State as Known;
 use crate::watch::data::subjects::Span;
@@ -270,11 +270,6 @@ fn list(known: &Known, subject: &Subject, span: Span) -> Table {
         table.notes.push(format!("{} more.", exact((found.all - ROWS) as i128)));
     }
     table
-}
-
-/// The connections of a host.
-fn of_host(host: std::net::IpAddr) -> String {
-    format!("/connections?where=id.orig_h+%3D+%27{host}%27+OR+id.resp_h+%3D+%27{host}%27")
 }
 
 /// How a span reads.

@@ -1,5 +1,7 @@
 //! The cells of a row: each value as people read it, with the value of the log behind it.
 
+use std::net::IpAddr;
+
 use netsniff_analysis::record::{FieldInfo, LogType, Scalar, Shape, Unit};
 
 use crate::logs::Row;
@@ -14,6 +16,11 @@ pub(crate) fn cells(log: &'static LogType, row: &Row<'_>) -> Vec<Cell> {
 pub(crate) fn of_uid(uid: &str) -> Option<String> {
     let is_plain = uid.bytes().all(|byte| byte.is_ascii_alphanumeric());
     (is_plain && (2..=64).contains(&uid.len())).then(|| format!("/connections/{uid}"))
+}
+
+/// Where the connections of a host are.
+pub(crate) fn of_host(host: IpAddr) -> String {
+    format!("/connections?where=id.orig_h+%3D+%27{host}%27+OR+id.resp_h+%3D+%27{host}%27")
 }
 
 /// Whether a column has uids of connections.
@@ -38,6 +45,11 @@ fn cell(field: &'static FieldInfo, row: &Row<'_>) -> Cell {
             let cell =
                 port.map_or_else(|| Cell::maybe(None::<&str>), |port| Cell::text(port.to_string()));
             Cell { value: port.map(|port| port.to_string()), ..cell }
+        }
+        Scalar::Addr => {
+            let text = row.text(name);
+            let link = text.as_deref().and_then(|text| text.parse().ok()).map(of_host);
+            Cell::maybe(text).linked(link)
         }
         _ => {
             let text = row.text(name);
