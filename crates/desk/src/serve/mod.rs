@@ -10,6 +10,7 @@
 //! | `rows` | rows of logs by a condition, in order, a page at a time |
 //! | `packets` | the packets of a connection, by `netsniff extract` |
 //! | `site`, `answer`, `body` | what pages have in common, what is shown in place of one, and answers that are made while they are sent |
+//! | `renewed` | what is made once for all who look, after each change |
 //! | `pages`, `routes` | the pages, and where they are |
 
 mod analysis;
@@ -20,6 +21,7 @@ mod control;
 mod guard;
 mod packets;
 mod pages;
+mod renewed;
 mod routes;
 mod rows;
 mod site;
@@ -122,6 +124,7 @@ async fn serve(guard: Guard, site: Arc<Site>) -> anyhow::Result<()> {
         tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} }
     };
     let watched = Arc::clone(&site.watched);
+    pages::dashboard::renew(&site);
     tokio::select! {
         result = guard.serve(routes::router(site), end) => result,
         how = watched.failure() => Err(anyhow::anyhow!("there is nothing to show: {how}")),

@@ -15,6 +15,7 @@ use super::answer::{Failure, typed};
 use super::args::{Kind, ServeArgs};
 use super::control::Control;
 use super::packets::Packets;
+use super::renewed::{Parts, Renewed, SPANS};
 use super::watched::Watched;
 use crate::page;
 use crate::report::{self, Overview};
@@ -26,6 +27,8 @@ pub(super) struct Site {
     /// Where the logs are.
     pub(super) directory: PathBuf,
     pub(super) watched: Arc<Watched>,
+    /// The parts of the overview, over each span.
+    pub(super) parts: [Renewed<Parts>; SPANS.len()],
     pub(super) packets: Packets,
     /// What a browser may do, where it may do anything.
     pub(super) control: Option<Control>,
@@ -71,6 +74,7 @@ impl Site {
             kind,
             directory,
             watched,
+            parts: Default::default(),
             packets: Packets::of(args)?,
             control: args.control()?,
             templates,

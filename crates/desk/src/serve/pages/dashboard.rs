@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::{Query, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -10,14 +9,16 @@ use minijinja::{Value, context};
 use netsniff_analysis::log::capture::CaptureVerdict;
 use netsniff_console::number::{bytes, count, duration, exact, rate};
 use serde::Deserialize;
-use tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::StreamExt as _;
 
 use super::{Answer, Pages};
 use crate::logs::Folder;
 use crate::page::Tile;
 use crate::page::plot::Layers;
 use crate::page::table::{Cell, Column, Table, moment};
+use crate::serve::answer::Failure;
 use crate::serve::args::Kind;
+use crate::serve::renewed::{Parts, SPANS};
 use crate::serve::rows::shown::{of_host, of_uid};
 use crate::serve::site::Site;
 use crate::serve::watched::State as Known;
@@ -29,11 +30,6 @@ use crate::watch::tables::{self, Sort, Subject, cell};
 const INTERVALS: usize = 120;
 /// Rows of a table.
 const ROWS: usize = 12;
-/// The least time between two renewals.
-const PAUSE: Duration = Duration::from_millis(250);
-/// Spans to choose from.
-const SPANS: [(&str, Span); 4] =
-    [("1", Span::Last(1)), ("10", Span::Last(10)), ("60", Span::Last(60)), ("all", Span::Whole)];
 
 /// What of it is asked for.
 #[derive(Debug, Default, Deserialize)]
@@ -43,15 +39,15 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    fn span(&self, kind: &Kind) -> (&'static str, Span) {
+    /// The place of the span among those to choose from.
+    fn span(&self, kind: &Kind) -> usize {
         let asked = self.span.as_deref().unwrap_or(if *kind == Kind::Live { "10" } else { "all" });
-        SPANS.into_iter().find(|(name, _)| *name == asked).unwrap_or(SPANS[3])
+        SPANS.iter().position(|(name, _)| *name == asked).unwrap_or(SPANS.len() - 1)
     }
 }
 
 /// The page.
 pub(crate) async fn page(State(site): Pages, Query(asked): Query<Asked>) -> Answer {
-    let (name, span) = asked.span(&site.kind);
     // Logs without intervals have nothing that goes on: what they amount to is told instead.
     let has_series = site.kind != Kind::Logs || {
         let folder = site.read(|site, _| Folder::open(&site.directory)).await?;
@@ -63,10 +59,19 @@ pub(crate) async fn page(State(site): Pages, Query(asked): Query<Asked>) -> Answ
         let of = context! { verdict => verdict, sections => sections, lead => NO_SERIES, title => "Overview" };
         return site.page("sections.html", "/", of);
     }
-    let parts = fragments(&site, span);
-    let spans: Vec<_> =
-        SPANS.into_iter().map(|(it, span)| (it, said(&site, span), it == name)).collect();
-    site.page("dashboard.html", "/", context! { parts => parts, spans => spans, span => name })
+    let at = asked.span(&site.kind);
+    let parts = latest(&site, at).await?;
+    let spans: Vec<_> = SPANS
+        .into_iter()
+        .enumerate()
+        .map(|(it, (name, span))| (name, said(&site, span), it == at))
+        .collect();
+    let span = SPANS.get(at).map(|(name, _)| *name);
+    site.page(
+        "dashboard.html",
+        "/",
+        context! { parts => parts.of_page, spans => spans, span => span },
+    )
 }
 
 const NO_SERIES: &str = "These logs have no `series`, from which is known what goes on when: netsniff analyze --series writes it.";
@@ -75,30 +80,43 @@ const NO_SERIES: &str = "These logs have no `series`, from which is known what g
 pub(crate) async fn events(
     State(site): Pages,
     Query(asked): Query<Asked>,
-) -> Sse<impl tokio_stream::Stream<Item = Result<Event, Infallible>>> {
-    let (_, span) = asked.span(&site.kind);
-    let (sender, events) = tokio::sync::mpsc::channel(1);
-    tokio::spawn(async move {
-        let mut changes = site.watched.changes();
-        loop {
-            let event = event(&site, span);
-            if sender.send(Ok(event)).await.is_err() {
-                return;
-            }
-            tokio::time::sleep(PAUSE).await;
-            tokio::select! {
-                changed = changes.changed() => if changed.is_err() { return },
-                () = sender.closed() => return,
-            }
-        }
-    });
-    Sse::new(ReceiverStream::new(events)).keep_alive(KeepAlive::default())
+) -> Result<Sse<impl tokio_stream::Stream<Item = Result<Event, Infallible>>>, Failure> {
+    let at = asked.span(&site.kind);
+    let parts = site.parts.get(at).ok_or_else(|| Failure::missing("there is no such span"))?;
+    // Followed before it is made: a change between both would be missed.
+    let followed = parts.follow();
+    latest(&site, at).await?;
+    // All that would end a line is escaped in it.
+    let event = |parts: Arc<Parts>| Event::default().event("parts").data(parts.event.as_str());
+    let events = followed.map(move |parts| Ok(event(parts)));
+    Ok(Sse::new(events).keep_alive(KeepAlive::default()))
 }
 
-fn event(site: &Site, span: Span) -> Event {
-    let parts = fragments(site, span);
-    // All that would end a line is escaped in it.
-    Event::default().event("parts").data(serde_json::to_string(&parts).unwrap_or_default())
+/// Makes the parts of the page anew, as long as somebody looks.
+pub(in crate::serve) fn renew(site: &Arc<Site>) {
+    for at in 0..SPANS.len() {
+        let site = Arc::clone(site);
+        tokio::spawn(async move {
+            let Some(parts) = site.parts.get(at) else { return };
+            parts.renew(site.watched.changes(), || making(&site, at)).await;
+        });
+    }
+}
+
+/// The parts of the page that change, as of now.
+async fn latest(site: &Arc<Site>, at: usize) -> Result<Arc<Parts>, Failure> {
+    let parts = site.parts.get(at).ok_or_else(|| Failure::missing("there is no such span"))?;
+    let latest = parts.latest(&site.watched.changes(), making(site, at)).await;
+    latest.ok_or_else(|| Failure::inside("the page could not be made"))
+}
+
+fn making(site: &Arc<Site>, at: usize) -> impl FnOnce() -> Parts + Send + use<> {
+    let site = Arc::clone(site);
+    move || {
+        let of_page = fragments(&site, SPANS.get(at).map_or(Span::Whole, |(_, span)| *span));
+        let event = serde_json::to_string(&of_page).unwrap_or_default();
+        Parts { of_page, event }
+    }
 }
 
 /// The parts of the page that change, by the names of their places.
@@ -107,13 +125,15 @@ fn fragments(site: &Site, span: Span) -> Value {
     let total = known.data.totals.over(span);
     let verdict = verdict(site, &known);
     let tiles = tiles(&known, span);
-    let picture = picture(&known);
+    let layers = layers(&known);
     let lists: Vec<_> = [Subject::Hosts, Subject::Services, Subject::Connections]
         .iter()
         .map(|subject| list(&known, subject, span))
         .collect();
     let losses = total.verdict();
+    // Rows that come wait for it.
     drop(known);
+    let picture = layers.map(|layers| layers.svg());
     let render = |of: Value| {
         let html = site.render("text.html", "/", of);
         html.unwrap_or_else(|failure| {
@@ -209,19 +229,18 @@ fn each_second(known: &Known, span: Span) -> Option<(f64, f64)> {
 }
 
 /// Bits a second over the last intervals.
-fn picture(known: &Known) -> Option<String> {
+fn layers(known: &Known) -> Option<Layers<'static>> {
     let data = &known.data;
     let (interval, now) = data.interval.zip(data.now())?;
     let values: Vec<_> =
         data.totals.trend(INTERVALS).into_iter().map(|it| vec![it.into()]).collect();
     let long = interval.saturating_mul(i64::try_from(values.len()).unwrap_or(i64::MAX));
-    let layers = Layers {
+    Some(Layers {
         title: "Bits a second over the last intervals",
         begin: now.saturating_sub(long),
         width: interval,
         values,
-    };
-    Some(layers.svg())
+    })
 }
 
 /// The first rows of a table, and how many there are.
