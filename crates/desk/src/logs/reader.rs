@@ -67,15 +67,20 @@ impl Reader {
 
     /// The next row; `None` where there is none, or nothing more can be read.
     pub fn next_row(&mut self) -> Option<Row<'_>> {
-        self.next_row_that(|_| true)
+        self.next_row_that(|_| true, || true)
     }
 
     /// The next row whose line may be one that is wanted. Other lines are neither read any further nor counted as rows.
-    pub(crate) fn next_row_that(&mut self, may_be: impl Fn(&[u8]) -> bool) -> Option<Row<'_>> {
-        if let Some(kind) = self.find_row(may_be) {
+    /// `goes_on` is asked before each line, so that also a file in which nothing is wanted ends where nobody waits for it.
+    pub(crate) fn next_row_that(
+        &mut self,
+        may_be: impl Fn(&[u8]) -> bool,
+        goes_on: impl Fn() -> bool,
+    ) -> Option<Row<'_>> {
+        if let Some(kind) = self.find_row(may_be, &goes_on) {
             return Some(self.row(kind));
         }
-        if self.stopped.is_none() {
+        if self.stopped.is_none() && goes_on() {
             self.stopped = self.lines.end().err().map(|error| error.to_string());
         }
         None
@@ -83,12 +88,16 @@ impl Reader {
 
     /// The next row that is there by now. Where there is none, one may come when the file has grown.
     pub(crate) fn next_row_so_far(&mut self) -> Option<Row<'_>> {
-        let kind = self.find_row(|_| true)?;
+        let kind = self.find_row(|_| true, || true)?;
         Some(self.row(kind))
     }
 
-    fn find_row(&mut self, may_be: impl Fn(&[u8]) -> bool) -> Option<Kind> {
-        while self.stopped.is_none() {
+    fn find_row(
+        &mut self,
+        may_be: impl Fn(&[u8]) -> bool,
+        goes_on: impl Fn() -> bool,
+    ) -> Option<Kind> {
+        while self.stopped.is_none() && goes_on() {
             match self.lines.next() {
                 Ok(Line::End) => return None,
                 Ok(Line::Whole(line)) => self.line = line,

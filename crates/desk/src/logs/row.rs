@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::header::Marks;
 use super::members::Members;
-use super::text::{bounded, nanos, unescaped};
+use super::text::{bounded, nanos, unescaped, unescaped_bytes};
 
 /// Elements of a set or vector that are read: people are shown no more.
 const ELEMENTS: usize = 64;
@@ -92,6 +92,14 @@ impl<'r> Row<'r> {
         }
     }
 
+    /// The same as bytes, of which a log in columns has also those that are no text.
+    pub(super) fn bytes(&self, name: &str) -> Option<Cow<'r, [u8]>> {
+        match &self.values {
+            Values::Columns { marks, .. } => Some(bytes(self.raw(name)?, marks)),
+            Values::Members { .. } => self.whole(name).map(bytes_of),
+        }
+    }
+
     /// A value that `read` understands; others count as misread, and are not told.
     fn read<T>(&self, name: &str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
         let text = self.whole(name)?;
@@ -140,33 +148,63 @@ impl<'r> Row<'r> {
     pub(crate) fn elements(&self, name: &str) -> Option<Vec<Cow<'r, str>>> {
         match &self.values {
             Values::Columns { marks, .. } => {
-                let raw = self.raw(name)?;
-                if raw == marks.empty.as_slice() {
-                    return Some(Vec::new());
-                }
-                let separator = marks.in_sets.first().copied().unwrap_or(b',');
                 let element = |raw: &'r [u8]| {
                     let is_empty = raw == marks.empty.as_slice();
                     if is_empty { Cow::Borrowed("") } else { unescaped(raw) }
                 };
-                Some(raw.split(|byte| *byte == separator).map(element).collect())
+                Some(self.raw_elements(name, marks)?.map(element).collect())
             }
-            Values::Members { .. } => {
-                let member = self.member(name)?;
-                let elements = if member.starts_with(b"[") {
-                    let elements: Option<Vec<&RawValue>> = serde_json::from_slice(member).ok();
-                    elements.and_then(|all| {
-                        all.into_iter().map(|it| words(it.get().as_bytes())).collect()
-                    })
-                } else {
-                    words(member).map(|one| vec![one])
-                };
-                if elements.is_none() {
-                    self.misread.take(name);
-                }
-                elements
-            }
+            Values::Members { .. } => self.members(name, words),
         }
+    }
+
+    /// The same as bytes; `None` for an element that is not set.
+    pub(super) fn elements_as_bytes(&self, name: &str) -> Option<Vec<Option<Cow<'r, [u8]>>>> {
+        match &self.values {
+            Values::Columns { marks, .. } => {
+                let element = |raw: &'r [u8]| (raw != marks.unset).then(|| bytes(raw, marks));
+                Some(self.raw_elements(name, marks)?.map(element).collect())
+            }
+            Values::Members { .. } => self.members(name, |value| match value {
+                b"null" => Some(None),
+                value => words(value).map(bytes_of).map(Some),
+            }),
+        }
+    }
+
+    fn raw_elements(&self, name: &str, marks: &Marks) -> Option<impl Iterator<Item = &'r [u8]>> {
+        let raw = self.raw(name)?;
+        let separator = marks.in_sets.first().copied().unwrap_or(b',');
+        // The word for an empty one stands in place of elements.
+        let has_any = raw != marks.empty;
+        Some(raw.split(move |byte| *byte == separator).filter(move |_| has_any))
+    }
+
+    /// What `read` makes of each element of an array, or of the one value in place of it.
+    fn members<T>(&self, name: &str, read: impl Fn(&'r [u8]) -> Option<T>) -> Option<Vec<T>> {
+        let member = self.member(name)?;
+        let elements = if member.starts_with(b"[") {
+            let elements: Option<Vec<&RawValue>> = serde_json::from_slice(member).ok();
+            elements.and_then(|all| all.into_iter().map(|it| read(it.get().as_bytes())).collect())
+        } else {
+            read(member).map(|one| vec![one])
+        };
+        if elements.is_none() {
+            self.misread.take(name);
+        }
+        elements
+    }
+}
+
+/// The bytes of a value that is set.
+fn bytes<'r>(raw: &'r [u8], marks: &Marks) -> Cow<'r, [u8]> {
+    if raw == marks.empty { Cow::Borrowed(b"") } else { unescaped_bytes(raw) }
+}
+
+fn bytes_of(text: Cow<'_, str>) -> Cow<'_, [u8]> {
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+        Cow::Owned(text) => Cow::Owned(text.into_bytes()),
     }
 }
 

@@ -27,10 +27,15 @@ pub(super) fn bounded(text: Cow<'_, str>) -> Cow<'_, str> {
     Cow::Owned(cut)
 }
 
-/// The bytes that Zeek's escapes stand for, `\xNN` and `\\`, as text; what is no UTF-8 shows as its escapes.
+/// What Zeek's escapes stand for, `\xNN` and `\\`, as text; what is no UTF-8 shows as its escapes.
 pub(super) fn unescaped(text: &[u8]) -> Cow<'_, str> {
+    shown(unescaped_bytes(text))
+}
+
+/// The bytes that Zeek's escapes stand for.
+pub(super) fn unescaped_bytes(text: &[u8]) -> Cow<'_, [u8]> {
     if !text.contains(&b'\\') {
-        return shown(Cow::Borrowed(text));
+        return Cow::Borrowed(text);
     }
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text);
     while let Some((&first, behind)) = rest.split_first() {
@@ -46,7 +51,7 @@ pub(super) fn unescaped(text: &[u8]) -> Cow<'_, str> {
             }
         }
     }
-    shown(Cow::Owned(bytes))
+    Cow::Owned(bytes)
 }
 
 fn byte_of(digits: &[u8]) -> Option<u8> {

@@ -25,15 +25,12 @@ impl Record for TypedRow<'_> {
         for (index, field) in self.log.fields.iter().enumerate() {
             let scalar = field.zeek_type.scalar;
             if field.zeek_type.shape == Shape::One {
-                let text = self.row.whole(field.name);
-                let value = text.as_ref().map_or(Value::Unset, |text| value(text, scalar));
+                let bytes = self.row.bytes(field.name);
+                let value = bytes.as_ref().map_or(Value::Unset, |bytes| value(bytes, scalar));
                 visitor.field(index, field, value);
-            } else if let Some(elements) = self.row.elements(field.name) {
-                visitor.field(
-                    index,
-                    field,
-                    Value::List(&List::of(elements.iter().map(AsRef::as_ref), scalar)),
-                );
+            } else if let Some(elements) = self.row.elements_as_bytes(field.name) {
+                let elements = List::of(elements.iter().map(Option::as_deref), scalar);
+                visitor.field(index, field, Value::List(&elements));
             } else {
                 visitor.field(index, field, Value::Unset);
             }
@@ -45,9 +42,10 @@ impl Record for TypedRow<'_> {
 pub(crate) struct List<'a>(Vec<Value<'a>>);
 
 impl<'a> List<'a> {
-    /// Elements of a type.
-    pub(crate) fn of(texts: impl IntoIterator<Item = &'a str>, scalar: Scalar) -> Self {
-        Self(texts.into_iter().map(|text| value(text, scalar)).collect())
+    /// Elements of a type, of which some may be unset.
+    pub(crate) fn of(all: impl IntoIterator<Item = Option<&'a [u8]>>, scalar: Scalar) -> Self {
+        let one = |bytes: Option<&'a [u8]>| bytes.map_or(Value::Unset, |it| value(it, scalar));
+        Self(all.into_iter().map(one).collect())
     }
 }
 
@@ -61,9 +59,18 @@ impl Elements for List<'_> {
     }
 }
 
-/// Text of a log as a value of its type; unset where it is none.
-pub(crate) fn value(text: &str, scalar: Scalar) -> Value<'_> {
-    let known = match scalar {
+/// What a log has as a value of its type; unset where it is none.
+pub(crate) fn value(bytes: &[u8], scalar: Scalar) -> Value<'_> {
+    if matches!(scalar, Scalar::Enum | Scalar::String) {
+        return Value::Bytes(bytes);
+    }
+    let number = str::from_utf8(bytes).ok().and_then(|text| number(text, scalar));
+    number.unwrap_or(Value::Unset)
+}
+
+/// What is no text.
+fn number(text: &str, scalar: Scalar) -> Option<Value<'static>> {
+    match scalar {
         Scalar::Bool => match text {
             "T" | "true" => Some(Value::Bool(true)),
             "F" | "false" => Some(Value::Bool(false)),
@@ -78,7 +85,6 @@ pub(crate) fn value(text: &str, scalar: Scalar) -> Value<'_> {
             text.parse::<IpAddr>().ok().map(|address| Value::Addr(Address::from(address)))
         }
         Scalar::Port => text.parse().ok().map(Value::Port),
-        Scalar::Enum | Scalar::String => Some(Value::Str(text)),
-    };
-    known.unwrap_or(Value::Unset)
+        Scalar::Enum | Scalar::String => None,
+    }
 }

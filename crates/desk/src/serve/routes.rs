@@ -33,6 +33,7 @@ pub(super) fn router(site: Arc<Site>) -> Router {
         .route("/health", get(pages::health::page))
         .route("/logs", get(pages::browse::logs))
         .route("/logs/{log}", get(pages::browse::log))
+        .route("/logs/{log}/{file}", get(pages::download::rows))
         .route("/report.html", get(pages::health::report))
         .route(
             "/static/style.css",

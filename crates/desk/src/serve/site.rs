@@ -35,11 +35,14 @@ pub(super) struct Site {
     templates: Environment<'static>,
     /// How many may read logs at once.
     readers: Arc<Semaphore>,
+    /// How many may take all rows of a log at once, as slow as they are: pages need not wait for them.
+    pub(super) downloads: Arc<Semaphore>,
     overview: Mutex<Option<(Instant, Arc<Overview>)>>,
 }
 
 /// Readers of logs at once: each takes a processor and a disk.
 const READERS: usize = 2;
+const DOWNLOADS: usize = 2;
 /// How long what all logs amount to is good for.
 const FRESH: Duration = Duration::from_secs(10);
 
@@ -79,6 +82,7 @@ impl Site {
             control: args.control()?,
             templates,
             readers: Arc::new(Semaphore::new(READERS)),
+            downloads: Arc::new(Semaphore::new(DOWNLOADS)),
             overview: Mutex::new(None),
         })
     }

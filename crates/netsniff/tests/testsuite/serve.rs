@@ -43,17 +43,41 @@ impl Server {
         Self { child, address: told.expect("an address"), place }
     }
 
-    /// Asks for a page: its status and what follows the head.
-    fn get(&self, path: &str, head: &str) -> (u16, Vec<u8>) {
+    /// Asks for a page: its head, and what follows that.
+    fn ask(&self, path: &str, version: &str, head: &str) -> (String, Vec<u8>) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        // In this version an answer ends with the connection.
-        let request = format!("GET {path} HTTP/1.0\r\nHost: {}\r\n{head}\r\n", self.address);
+        let request = format!("GET {path} HTTP/{version}\r\nHost: {}\r\n{head}\r\n", self.address);
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).unwrap();
         let end = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
-        let status = String::from_utf8_lossy(&answer[9..12]).parse().unwrap();
-        (status, answer.split_off(end + 4))
+        let body = answer.split_off(end + 4);
+        (String::from_utf8(answer).unwrap(), body)
+    }
+
+    /// Asks for a page: its status and what follows the head.
+    fn get(&self, path: &str, head: &str) -> (u16, Vec<u8>) {
+        // In this version an answer ends with the connection.
+        let (answer, body) = self.ask(path, "1.0", head);
+        (answer[9..12].parse().unwrap(), body)
+    }
+
+    /// The same in chunks, with what stands behind the last one; nothing where it breaks off.
+    fn chunks(&self, path: &str) -> (String, Vec<u8>, Option<String>) {
+        let head = "TE: trailers\r\nConnection: TE, close\r\n";
+        let (head, body) = self.ask(path, "1.1", head);
+        let (mut rest, mut whole) = (body.as_slice(), Vec::new());
+        while let Some(at) = rest.windows(2).position(|two| two == b"\r\n") {
+            let length = usize::from_str_radix(str::from_utf8(&rest[..at]).unwrap(), 16).unwrap();
+            rest = &rest[at + 2..];
+            if length == 0 {
+                return (head, whole, Some(String::from_utf8(rest.to_vec()).unwrap()));
+            }
+            let Some((chunk, behind)) = rest.split_at_checked(length) else { break };
+            whole.extend_from_slice(chunk);
+            rest = behind.strip_prefix(b"\r\n").unwrap_or_default();
+        }
+        (head, whole, None)
     }
 
     fn page(&self, path: &str) -> String {
@@ -102,8 +126,13 @@ fn netsniff(arguments: &[&str]) -> std::process::Output {
 }
 
 fn logs(to: &Path) {
+    analyze(to, "tsv");
+}
+
+fn analyze(to: &Path, format: &str) {
     let to = to.to_str().unwrap();
-    let words = ["analyze", OFFICE, "-q", "--notices", "--series", "1s", "-o", to];
+    let words =
+        ["analyze", OFFICE, "-q", "--notices", "--series", "1s", "--format", format, "-o", to];
     assert!(netsniff(&words).status.success());
 }
 
@@ -137,6 +166,19 @@ fn a_capture_is_shown_with_its_packets_and_leaves_nothing() {
     assert_eq!((status, packets.len()), (200, extracted.len()));
     assert!(packets == extracted, "other packets than those of extract");
     let page = server.page(&format!("/connections/{uid}"));
+    // Its hosts lead to their connections.
+    let row = conn.iter().find(|row| row["uid"] == *uid).unwrap();
+    for host in [&row["id.orig_h"], &row["id.resp_h"]] {
+        let has = |name: &str| format!("{name}+%3D+%27{host}%27");
+        let at = format!("/connections?where={}+OR+{}", has("id.orig_h"), has("id.resp_h"));
+        let link = format!("<a href=\"{}\">{host}</a>", at.replace('/', "&#x2f;"));
+        assert!(page.contains(&link), "no {link} in {page}");
+        let is_its = |row: &&netsniff_testing::log::Row| {
+            row["id.orig_h"] == *host || row["id.resp_h"] == *host
+        };
+        let its: BTreeSet<_> = conn.iter().filter(is_its).map(|row| row["uid"].clone()).collect();
+        assert_eq!(uids(&server.page(&format!("{at}&rows=500"))), its);
+    }
     assert!(page.contains(">http</h2>") || page.contains("id=\"http\""), "its rows: {page}");
     assert!(server.page(&format!("/connections/{uid}/sequence")).contains("<svg"));
     assert!(server.page(&format!("/connections/{uid}/packets")).contains("packet 1 "));
@@ -225,6 +267,144 @@ fn wrong_usage_is_told() {
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
         assert!(said.contains(text), "{arguments:?}: {said}");
     }
+}
+
+/// The lines of a log, without those that are no rows.
+fn lines(text: &[u8]) -> Vec<String> {
+    let text = str::from_utf8(text).unwrap();
+    text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+}
+
+/// Whether rows have the same members in the same order, but for digits of fractions.
+fn is_near(row: &str, other: &str) -> bool {
+    let values = |text| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    let (row, other) = (values(row), values(other));
+    let (row, other) = (row.as_object().unwrap(), other.as_object().unwrap());
+    row.len() == other.len()
+        && row.iter().zip(other).all(|(one, other)| match (one.1.as_f64(), other.1.as_f64()) {
+            (Some(number), Some(near)) if one.1.is_f64() => {
+                one.0 == other.0 && (number - near).abs() < 1e-6
+            }
+            _ => one == other,
+        })
+}
+
+#[test]
+fn rows_are_downloaded_as_the_formats_write_them() {
+    let (tsv, json) = (Scratch::new("serve-rows-tsv"), Scratch::new("serve-rows-json"));
+    analyze(tsv.path(), "tsv");
+    analyze(json.path(), "json");
+    let of_tsv = Server::start("serve-of-tsv", &[tsv.path().to_str().unwrap()]);
+    let of_json = Server::start("serve-of-json", &[json.path().to_str().unwrap()]);
+    let mut seen = 0;
+    for entry in fs::read_dir(tsv.path()).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let Some(log) = name.strip_suffix(".log") else { continue };
+        let written = |folder: &Scratch| lines(&fs::read(folder.path().join(&name)).unwrap());
+        for (server, file, wanted) in [
+            (&of_tsv, "rows.tsv", written(&tsv)),
+            (&of_json, "rows.json", written(&json)),
+            (&of_json, "rows.tsv", written(&tsv)),
+            (&of_tsv, "rows.json", written(&json)),
+        ] {
+            let (head, body, behind) = server.chunks(&format!("/logs/{log}/{file}"));
+            let end = file.strip_prefix("rows.").unwrap();
+            assert!(head.contains(&format!("filename=\"{log}.{end}\"")), "{head}");
+            let rows = lines(&body);
+            assert_eq!(rows.len(), wanted.len(), "{log}: {file}");
+            for (row, wanted) in rows.iter().zip(&wanted) {
+                // Columns have six digits of a fraction, where JSON has all.
+                let is_rounded = core::ptr::eq(server, &of_tsv) && end == "json";
+                assert!(
+                    row == wanted || is_rounded && is_near(row, wanted),
+                    "{log}: {file}: {row}\n{wanted}"
+                );
+            }
+            let behind = behind.expect("it breaks off");
+            assert!(behind.contains(&format!("netsniff-rows: {}\r\n", wanted.len())), "{behind}");
+            assert!(behind.contains("netsniff-lines-left-out: 0\r\n"), "{behind}");
+            if end == "tsv" {
+                assert!(body.starts_with(b"#separator \\x09\n"));
+                let body = String::from_utf8(body).unwrap();
+                assert!(body.lines().last().unwrap().starts_with("#close\t"), "{body}");
+            }
+            seen += wanted.len();
+        }
+    }
+    assert!(seen > 2_000, "{seen} rows");
+}
+
+#[test]
+fn a_condition_and_an_order_choose_the_rows_of_a_download() {
+    let scratch = Scratch::new("serve-chosen");
+    analyze(scratch.path(), "json");
+    let conn = fs::read_to_string(scratch.path().join("conn.log")).unwrap();
+    let server = Server::start("serve-download", &[scratch.path().to_str().unwrap()]);
+    let http = "where=service+%3D+%27http%27";
+    let wanted: Vec<_> = conn.lines().filter(|row| row.contains("\"service\":\"http\"")).collect();
+    let (_, body) = server.get(&format!("/logs/conn/rows.json?{http}"), "");
+    assert!(wanted.len() > 3 && lines(&body) == wanted);
+    let bytes = |row: &str| -> Option<u64> {
+        serde_json::from_str::<serde_json::Value>(row).unwrap()["orig_ip_bytes"].as_u64()
+    };
+    let mut ordered = wanted.clone();
+    // What is not known comes last.
+    ordered.sort_by_key(|row| (bytes(row).is_none(), core::cmp::Reverse(bytes(row))));
+    let (head, body, _) =
+        server.chunks(&format!("/logs/conn/rows.json?{http}&sort=-orig_ip_bytes"));
+    assert_eq!(lines(&body), ordered);
+    assert!(head.contains(&format!("netsniff-rows: {}\r\n", wanted.len())), "{head}");
+    assert!(!head.contains("netsniff-cut"), "{head}");
+    // The table leads to both.
+    let page =
+        server.page(&format!("/connections?{http}&sort=-orig_ip_bytes")).replace("&#x2f;", "/");
+    for link in [http.to_owned(), format!("{http}&amp;sort=-orig_ip_bytes")] {
+        let link = format!("href=\"/logs/conn/rows.json?{link}\" download");
+        assert!(page.contains(&link), "no {link} in {page}");
+    }
+    for (path, status) in [
+        ("/logs/conn/rows.json?where=color+%3D+1", 400),
+        ("/logs/conn/rows.json?sort=color", 400),
+        ("/logs/conn/rows.xml", 404),
+        ("/logs/nothing/rows.json", 404),
+        ("/logs/intel/rows.json", 200),
+    ] {
+        assert_eq!(server.get(path, "").0, status, "{path}");
+    }
+}
+
+#[test]
+fn a_download_tells_what_it_lacks() {
+    let scratch = Scratch::new("serve-lacks");
+    fs::create_dir_all(scratch.path()).unwrap();
+    let row = |number: u32| format!("{{\"ts\":{number}.0,\"uid\":\"C{number}\"}}\n");
+    let rows: String = (0..10_050).map(row).collect();
+    fs::write(scratch.path().join("conn.2026-01-01-00-00-00.log"), rows + "broken\n").unwrap();
+    fs::write(scratch.path().join("conn.msgpack"), "").unwrap();
+    let server = Server::start("serve-cut", &[scratch.path().to_str().unwrap()]);
+    let (head, body, behind) = server.chunks("/logs/conn/rows.json");
+    assert_eq!(lines(&body).len(), 10_050);
+    assert!(behind.unwrap().contains("netsniff-lines-left-out: 1\r\n"));
+    assert!(head.contains("netsniff-left-out: conn.msgpack\r\n"), "{head}");
+    let (head, body, _) = server.chunks("/logs/conn/rows.json?sort=-ts");
+    assert_eq!(lines(&body).len(), 10_000);
+    assert!(body.starts_with(b"{\"ts\":10049.0,"));
+    assert!(head.contains("netsniff-cut: the first 10000 of 10050 rows\r\n"), "{head}");
+    let page = server.page("/logs/conn?sort=-ts");
+    assert!(page.contains("10,050 rows in the order of the log"), "{page}");
+    assert!(page.contains("the first 10,000 rows in this order"), "{page}");
+
+    // A file that cannot be read to its end is no end of the log.
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    (0..200_000).for_each(|number| packed.write_all(row(number).as_bytes()).unwrap());
+    let packed = packed.finish().unwrap();
+    fs::write(scratch.path().join("conn.log.gz"), &packed[..packed.len() / 2]).unwrap();
+    let (_, body, behind) = server.chunks("/logs/conn/rows.json");
+    assert!(!body.is_empty());
+    assert_eq!(behind, None, "a part is taken for all");
+    let (status, said) = server.get("/logs/conn/rows.json?sort=-ts", "");
+    let said = String::from_utf8(said).unwrap();
+    assert!(status == 500 && said.contains("could not be read to its end"), "{status}: {said}");
 }
 
 #[test]

@@ -1,43 +1,23 @@
 //! Rows of a log by a condition, in order, a page at a time.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 
 use axum::extract::{Path, Query, State};
 use minijinja::context;
 use netsniff_analysis::record::{FieldInfo, LogType, Scalar, Shape};
 use netsniff_console::number::exact;
 use netsniff_output::condition::Condition;
-use serde::{Deserialize, Serialize};
 
+use super::asked::{Asked, direction};
 use super::{Answer, Pages};
 use crate::logs::Folder;
 use crate::page::table::{Cell, Column, Table};
 use crate::serve::answer::Failure;
 use crate::serve::args::Kind;
+use crate::serve::rows::order::Order;
 use crate::serve::rows::{self, DEEPEST, Found};
 use crate::watch::data::row::log_named;
-
-/// Rows of a page, unless asked for others.
-const ROWS: usize = 50;
-/// The most that a page has.
-const MOST: usize = 500;
-
-/// What is asked for.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-pub(crate) struct Asked {
-    /// A condition on rows.
-    #[serde(rename = "where", default, skip_serializing_if = "String::is_empty")]
-    condition: String,
-    /// The column that they are in order by, with `-` before it the most first.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    sort: String,
-    /// The page, from 1 on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    page: Option<usize>,
-    /// Rows of a page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rows: Option<usize>,
-}
 
 /// How a log is shown.
 struct View {
@@ -160,7 +140,8 @@ fn section(table: Table) -> crate::page::Section {
     }
 }
 
-fn known(name: &str) -> Result<&'static LogType, Failure> {
+/// The log of a name.
+pub(super) fn known(name: &str) -> Result<&'static LogType, Failure> {
     log_named(name).ok_or_else(|| Failure::missing("there is no log of this name"))
 }
 
@@ -174,16 +155,20 @@ async fn show(State(site): Pages, view: View, Query(asked): Query<Asked>) -> Ans
     let found = match query {
         None => None,
         Some(query) => {
-            Some(site.read(move |site, given_up| query.run(&site.directory, given_up)).await?)
+            let read = site.read(move |site, given_up| {
+                query.run(&site.directory, &|| !given_up.load(Ordering::Relaxed))
+            });
+            Some(read.await?)
         }
     };
     let is_over = site.kind == Kind::Logs || site.watched.state().analysis.is_some();
     let of = match &found {
-        None => context! { table => (), pages => (), wrong => wrong, said => "" },
+        None => context! { table => (), pages => (), files => (), wrong => wrong, said => "" },
         Some(found) => {
             let pages = view.pages(&asked, found, page, most);
             context! {
                 table => view.table(&asked, found), pages => pages, wrong => (),
+                files => if found.matched > 0 { view.files(&asked, found) } else { Vec::new() },
                 said => said(found, is_over, page, most),
             }
         }
@@ -230,27 +215,18 @@ fn said(found: &Found, is_over: bool, page: usize, most: usize) -> String {
     }
 }
 
-impl Asked {
-    fn of(condition: &str) -> Self {
-        Self { condition: condition.to_owned(), ..Self::default() }
-    }
-
-    fn most(&self) -> usize {
-        self.rows.unwrap_or(ROWS).clamp(1, MOST)
-    }
-}
-
 impl View {
     /// What is to be read; otherwise what is wrong with what was asked for.
     fn query(&self, asked: &Asked) -> Result<rows::Query, String> {
-        let condition = match asked.condition.trim() {
-            "" => None,
-            text => Some(Condition::parse(text, self.log).map_err(|error| error.to_string())?),
+        let wanted = asked.wanted(self.log)?;
+        let own = Asked { sort: self.sort.to_owned(), ..Asked::default() };
+        let order = match asked.order(self.log)? {
+            Some(order) => Some(order),
+            None => own.order(self.log)?,
         };
-        let (name, is_ascending) = self.order(asked);
-        let sort = self.log.fields.iter().find(|field| field.name == name);
-        let sort = sort.or_else(|| self.log.fields.first().filter(|_| name.is_empty()));
-        let sort = sort.ok_or_else(|| format!("the log {} has no column {name}", self.log.path))?;
+        // A log without times.
+        let first = || Some(Order { column: self.log.fields.first()?, is_ascending: true });
+        let order = order.or_else(first).ok_or("the log has no column")?;
         let most = asked.most();
         let skip = (asked.page.unwrap_or(1).max(1) - 1).saturating_mul(most);
         if skip.saturating_add(most) > DEEPEST {
@@ -258,18 +234,33 @@ impl View {
                 "only the first {DEEPEST} rows are in order: a condition makes them fewer"
             ));
         }
-        Ok(rows::Query { log: self.log, condition, sort, is_ascending, skip, most })
+        Ok(rows::Query { wanted, order, skip, most })
     }
 
     /// The column that rows are in order by.
     fn order<'a>(&'a self, asked: &'a Asked) -> (&'a str, bool) {
-        let sort = if asked.sort.is_empty() { self.sort } else { asked.sort.as_str() };
-        sort.strip_prefix('-').map_or((sort, true), |name| (name, false))
+        direction(if asked.sort.is_empty() { self.sort } else { &asked.sort })
     }
 
     fn address(&self, asked: &Asked) -> String {
-        let words = serde_urlencoded::to_string(asked).unwrap_or_default();
-        if words.is_empty() { self.at.clone() } else { format!("{}?{words}", self.at) }
+        asked.at(&self.at)
+    }
+
+    /// The rows as files: what each has, as JSON and in columns.
+    fn files(&self, asked: &Asked, found: &Found) -> Vec<(String, String, String)> {
+        let file = |said: String, sort: &str| {
+            let rows = Asked { sort: sort.to_owned(), page: None, rows: None, ..asked.clone() };
+            let at = |end: &str| rows.at(&format!("/logs/{}/rows.{end}", self.log.path));
+            (said, at("json"), at("tsv"))
+        };
+        let all = exact(found.matched.into());
+        let mut files = vec![file(format!("{all} rows in the order of the log"), "")];
+        if !asked.sort.is_empty() {
+            let is_cut = found.matched > DEEPEST as u64;
+            let first = if is_cut { format!("the first {}", exact(DEEPEST as i128)) } else { all };
+            files.push(file(format!("{first} rows in this order"), &asked.sort));
+        }
+        files
     }
 
     /// The table of what was found, whose heads put it in another order.

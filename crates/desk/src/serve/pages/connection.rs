@@ -1,5 +1,7 @@
 //! One connection: what its rows in all logs tell, and its packets.
 
+use std::sync::atomic::Ordering;
+
 use axum::extract::{Path, Query, State};
 use axum::http::header;
 use axum::response::IntoResponse as _;
@@ -19,8 +21,10 @@ use crate::watch::packets;
 pub(crate) async fn page(State(site): Pages, Path(uid): Path<String>) -> Answer {
     checked(&uid)?;
     let asked = uid.clone();
-    let naming =
-        site.read(move |site, given_up| Naming::of(&asked, &site.directory, given_up)).await?;
+    let naming = site.read(move |site, given_up| {
+        Naming::of(&asked, &site.directory, &|| !given_up.load(Ordering::Relaxed))
+    });
+    let naming = naming.await?;
     let open = site.watched.state().data.connections.row(&uid).cloned();
     if naming.logs.is_empty() && open.is_none() {
         return Err(Failure::missing("no row of the logs names this connection"));

@@ -3,38 +3,34 @@
 //!
 //! | module | concern |
 //! |---|---|
-//! | `order` | what rows are in order by |
+//! | `pass` | one pass over the files of a log |
+//! | `order` | what rows are in order by, and the first of an order |
+//! | `download` | all of them, as a file |
 //! | `shown` | the cells of a row |
 //! | `naming` | rows of all logs that name a connection |
 
+pub(super) mod download;
 pub(super) mod naming;
-mod order;
+pub(super) mod order;
+pub(super) mod pass;
 pub(super) mod shown;
 
-use std::collections::BinaryHeap;
+use core::ops::ControlFlow;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use netsniff_analysis::record::{FieldInfo, LogType};
-use netsniff_output::condition::Condition;
-
-use self::order::{Key, Rank};
-use crate::logs::{Faults, Folder, Reader, Row, TypedRow};
+use self::order::{First, Order};
+use self::pass::{GoesOn, Wanted};
+use crate::logs::Folder;
 use crate::page::table::Cell;
 
 /// Rows that are kept at once: all that come before the end of the page.
 pub(super) const DEEPEST: usize = 10_000;
-/// After how many rows it is asked whether anybody waits for them.
-const STRIDE: u64 = 1024;
 
 /// What is asked for.
 #[derive(Debug)]
 pub(super) struct Query {
-    pub(super) log: &'static LogType,
-    pub(super) condition: Option<Condition>,
-    /// The column that rows are in order by.
-    pub(super) sort: &'static FieldInfo,
-    pub(super) is_ascending: bool,
+    pub(super) wanted: Wanted,
+    pub(super) order: Order,
     /// Rows before the first that is wanted.
     pub(super) skip: usize,
     /// Rows that are wanted.
@@ -54,111 +50,48 @@ pub(super) struct Found {
     pub(super) wrong: Vec<String>,
 }
 
-/// A row that is kept, ordered by its rank.
-struct Kept {
-    rank: Rank,
-    cells: Vec<Cell>,
-}
-
-impl PartialEq for Kept {
-    fn eq(&self, other: &Self) -> bool {
-        self.rank == other.rank
-    }
-}
-
-impl Eq for Kept {}
-
-impl PartialOrd for Kept {
-    fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Kept {
-    fn cmp(&self, other: &Self) -> core::cmp::Ordering {
-        self.rank.cmp(&other.rank)
-    }
-}
-
 impl Query {
-    /// Reads the log in a directory. `None` where nobody waits for it any more.
+    /// Reads the log in a directory, as far as somebody waits for it.
     ///
     /// # Errors
     ///
     /// When the directory cannot be read.
-    pub(super) fn run(&self, directory: &Path, given_up: &AtomicBool) -> anyhow::Result<Found> {
+    pub(super) fn run(&self, directory: &Path, goes_on: GoesOn<'_>) -> anyhow::Result<Found> {
         let folder = Folder::open(directory)?;
-        let mut found = Found::default();
-        let mut kept = BinaryHeap::new();
-        let unread = folder.unread.iter().filter(|name| {
-            name.strip_prefix(self.log.path).is_some_and(|rest| rest.starts_with('.'))
-        });
-        found.wrong.extend(unread.map(|name| format!("{name} is in a form that is not read here")));
-        let files = folder.logs().find(|(log, _)| *log == self.log.path).map(|(_, files)| files);
-        for file in files.into_iter().flatten() {
-            match Reader::open(&file.path) {
-                Ok(mut reader) => {
-                    while let Some(row) = reader.next_row() {
-                        self.take(&row, &mut found, &mut kept);
-                        if found.all.is_multiple_of(STRIDE) && given_up.load(Ordering::Relaxed) {
-                            return Ok(found);
-                        }
-                    }
-                    found.wrong.extend(wrong(&file.name, &reader.faults()));
-                }
-                Err(error) => found.wrong.push(format!("{}: {error}", file.name)),
-            }
-        }
-        let rows = kept.into_sorted_vec().into_iter().map(|kept: Kept| kept.cells);
-        found.rows = rows.skip(self.skip).take(self.most).collect();
-        Ok(found)
-    }
-
-    fn take(&self, row: &Row<'_>, found: &mut Found, kept: &mut BinaryHeap<Kept>) {
-        found.all += 1;
-        let typed = TypedRow { log: self.log, row };
-        if self.condition.as_ref().is_some_and(|condition| !condition.matches(&typed)) {
-            return;
-        }
-        found.matched += 1;
-        let rank = Rank::of(Key::of(row, self.sort), self.is_ascending, found.matched);
+        let unread = self.wanted.unread(&folder);
+        let mut wrong: Vec<_> =
+            unread.map(|name| format!("{name} is in a form that is not read here")).collect();
         let room = self.skip.saturating_add(self.most).min(DEEPEST);
-        if kept.len() >= room {
-            if kept.peek().is_none_or(|last| last.rank < rank) {
-                return;
-            }
-            kept.pop();
-        }
-        kept.push(Kept { rank, cells: shown::cells(self.log, row) });
+        let mut first = First::new(room, usize::MAX);
+        let passed = self.wanted.pass(&folder, goes_on, |row, number| {
+            let rank = self.order.rank(row.row, number);
+            first.take(rank, || (shown::cells(self.wanted.log, row.row), 0));
+            ControlFlow::Continue(())
+        });
+        wrong.extend(passed.wrong.said);
+        let rows = first.into_rows().skip(self.skip).take(self.most).collect();
+        Ok(Found { rows, matched: passed.matched, all: passed.all, wrong })
     }
-}
-
-/// What of a file could not be read.
-pub(super) fn wrong(name: &str, faults: &Faults) -> Vec<String> {
-    let mut said = Vec::new();
-    if faults.lines > 0 {
-        said.push(format!("{name}: {} lines are no rows", faults.lines));
-    }
-    if let Some(why) = &faults.stopped {
-        said.push(format!("{name}: could not be read to its end: {why}"));
-    }
-    said
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
 
+    use netsniff_output::condition::Condition;
+
     use super::*;
     use crate::watch::data::row::log_named;
 
     fn query(condition: Option<&str>, sort: &str, is_ascending: bool) -> Query {
         let log = log_named("conn").unwrap();
+        let condition = condition.map(|text| Condition::parse(text, log).unwrap());
         Query {
-            log,
-            condition: condition.map(|text| Condition::parse(text, log).unwrap()),
-            sort: log.fields.iter().find(|field| field.name == sort).unwrap(),
-            is_ascending,
+            wanted: Wanted { log, condition },
+            order: Order {
+                column: log.fields.iter().find(|field| field.name == sort).unwrap(),
+                is_ascending,
+            },
             skip: 0,
             most: 2,
         }
@@ -180,7 +113,7 @@ mod tests {
                    #fields\tts\tuid\tid.resp_p\torig_bytes\n#types\ttime\tstring\tport\tcount\n\
                    3.000000\tCc\t80\t10\nbroken\n4.000000\tCd\t80\t2\n";
         fs::write(directory.join("conn.log"), tsv).unwrap();
-        let run = |query: &Query| query.run(&directory, &AtomicBool::new(false)).unwrap();
+        let run = |query: &Query| query.run(&directory, &|| true).unwrap();
         let newest = run(&query(None, "ts", false));
         assert_eq!((uids(&newest), newest.all, newest.matched), (vec!["Cd", "Cc"], 4, 4));
         assert_eq!(newest.wrong, ["conn.log: 1 lines are no rows"]);
@@ -193,5 +126,28 @@ mod tests {
         let wanted = run(&query(Some("id.resp_p = 80 AND orig_bytes > 2"), "ts", true));
         assert_eq!((uids(&wanted), wanted.all, wanted.matched), (vec!["Ca", "Cc"], 4, 2));
         fs::remove_dir_all(&directory).unwrap();
+    }
+
+    /// A pass over so many lines, of which none is wanted, while somebody waits for only a few of them.
+    fn lines_seen(line: &str, name: &str) -> u32 {
+        let directory = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join("conn.json"), line.repeat(10_000)).unwrap();
+        let asked = core::cell::Cell::new(0);
+        let goes_on = || {
+            asked.set(asked.get() + 1);
+            asked.get() < 10
+        };
+        let found = query(Some("id.resp_p = 1"), "ts", true).run(&directory, &goes_on);
+        fs::remove_dir_all(&directory).unwrap();
+        assert_eq!(found.unwrap().matched, 0);
+        asked.get()
+    }
+
+    #[test]
+    fn a_pass_ends_where_nobody_waits_also_where_nothing_is_found() {
+        assert!(lines_seen("{\"id.resp_p\":80}\n", "netsniff-unmatched") < 20);
+        assert!(lines_seen("no row\n", "netsniff-broken") < 20);
+        assert!(lines_seen("#comment\n", "netsniff-comments") < 20);
     }
 }

@@ -1,12 +1,13 @@
 //! Rows of all logs that name a connection.
 
+use core::ops::ControlFlow;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use netsniff_analysis::record::{FieldInfo, LogType};
 
-use super::{shown, wrong};
-use crate::logs::{Folder, Reader, Row};
+use super::pass::{GoesOn, Wrong};
+use super::shown;
+use crate::logs::{Folder, Row};
 use crate::page::table::Cell;
 use crate::watch::data::row::log_named;
 
@@ -39,8 +40,8 @@ impl Naming {
     /// # Errors
     ///
     /// When the directory cannot be read.
-    pub(crate) fn of(uid: &str, directory: &Path, given_up: &AtomicBool) -> anyhow::Result<Self> {
-        let mut naming = Self::default();
+    pub(crate) fn of(uid: &str, directory: &Path, goes_on: GoesOn<'_>) -> anyhow::Result<Self> {
+        let (mut naming, mut wrong) = (Self::default(), Wrong::default());
         let finder = memchr::memmem::Finder::new(uid.as_bytes());
         for (name, files) in Folder::open(directory)?.logs() {
             let Some(log) = log_named(name).filter(|_| !NOT_ABOUT_IT.contains(&name)) else {
@@ -49,28 +50,22 @@ impl Naming {
             let fields = log.fields.iter().filter(|field| shown::has_uid(field));
             let fields: Vec<_> = fields.collect();
             let mut named = Named { log, rows: Vec::new(), all: 0 };
-            for file in files.iter().filter(|_| !fields.is_empty()) {
-                match Reader::open(&file.path) {
-                    Ok(mut reader) => {
-                        // Where nobody waits any more, the next row will do to see it.
-                        let may_be = |line: &[u8]| {
-                            given_up.load(Ordering::Relaxed) || finder.find(line).is_some()
-                        };
-                        while let Some(row) = reader.next_row_that(may_be) {
-                            named.take(uid, &fields, &row);
-                            if given_up.load(Ordering::Relaxed) {
-                                return Ok(naming);
-                            }
-                        }
-                        naming.wrong.extend(wrong(&file.name, &reader.faults()));
-                    }
-                    Err(error) => naming.wrong.push(format!("{}: {error}", file.name)),
-                }
+            if fields.is_empty() {
+                continue;
+            }
+            let may_be = |line: &[u8]| finder.find(line).is_some();
+            let take = |row: &Row<'_>| {
+                named.take(uid, &fields, row);
+                ControlFlow::Continue(())
+            };
+            if wrong.pass(files, goes_on, may_be, take).is_break() {
+                break;
             }
             if named.all > 0 {
                 naming.logs.push(named);
             }
         }
+        naming.wrong = wrong.said;
         Ok(naming)
     }
 }

@@ -1,6 +1,7 @@
-//! What rows are in order by: values of a column as its type has them.
+//! What rows are in order by, values of a column as its type has them, and the first rows of an order.
 
 use core::cmp::Ordering;
+use std::collections::BinaryHeap;
 use std::net::IpAddr;
 
 use netsniff_analysis::record::{FieldInfo, Scalar, Shape};
@@ -10,9 +11,25 @@ use crate::logs::Row;
 /// Bytes of a text that count for its order.
 const COMPARED: usize = 64;
 
+/// An order of rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Order {
+    /// The column whose values are compared.
+    pub(crate) column: &'static FieldInfo,
+    pub(crate) is_ascending: bool,
+}
+
+impl Order {
+    /// The place of a row, which has this number in the log.
+    pub(super) fn rank(self, row: &Row<'_>, number: u64) -> Rank {
+        let key = Key::of(row, self.column);
+        Rank { key, is_ascending: self.is_ascending, number }
+    }
+}
+
 /// The value of a column, to be compared.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Key {
+enum Key {
     Number(i128),
     /// A number with a fraction, as bits in the order of their values.
     Fraction(i64),
@@ -31,7 +48,7 @@ pub(super) struct Rank {
 
 impl Key {
     /// That of a row; `None` where it is unset.
-    pub(super) fn of(row: &Row<'_>, field: &FieldInfo) -> Option<Self> {
+    fn of(row: &Row<'_>, field: &FieldInfo) -> Option<Self> {
         let name = field.name;
         if field.zeek_type.shape != Shape::One {
             return row.list(name).map(|list| Self::Text(list.join(", ").into()));
@@ -59,12 +76,6 @@ fn fraction(value: f64) -> Key {
     Key::Fraction(if bits < 0 { bits ^ i64::MAX } else { bits })
 }
 
-impl Rank {
-    pub(super) const fn of(key: Option<Key>, is_ascending: bool, number: u64) -> Self {
-        Self { key, is_ascending, number }
-    }
-}
-
 impl PartialOrd for Rank {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
@@ -83,9 +94,92 @@ impl Ord for Rank {
     }
 }
 
+/// The first rows of an order: no more of them, and no more bytes, than there is room for.
+pub(super) struct First<T> {
+    kept: BinaryHeap<Kept<T>>,
+    rows: usize,
+    bytes: usize,
+    /// Bytes of those that are kept.
+    taken: usize,
+    /// The first that had no room: none behind it is kept, or others would be missing between.
+    end: Option<Rank>,
+}
+
+struct Kept<T> {
+    rank: Rank,
+    row: T,
+    bytes: usize,
+}
+
+impl<T> PartialEq for Kept<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.rank == other.rank
+    }
+}
+
+impl<T> Eq for Kept<T> {}
+
+impl<T> PartialOrd for Kept<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for Kept<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.rank.cmp(&other.rank)
+    }
+}
+
+impl<T> First<T> {
+    /// Room for so many rows and bytes.
+    pub(super) fn new(rows: usize, bytes: usize) -> Self {
+        Self { kept: BinaryHeap::new(), rows, bytes, taken: 0, end: None }
+    }
+
+    /// Takes a row, which is made with its bytes only where there is room.
+    pub(super) fn take(&mut self, rank: Rank, make: impl FnOnce() -> (T, usize)) {
+        if self.end.as_ref().is_some_and(|end| *end <= rank) {
+            return;
+        }
+        let (row, bytes) = make();
+        self.taken = self.taken.saturating_add(bytes);
+        self.kept.push(Kept { rank, row, bytes });
+        while self.kept.len() > self.rows || self.taken > self.bytes {
+            let Some(last) = self.kept.pop() else { break };
+            self.taken -= last.bytes;
+            self.end = Some(last.rank);
+        }
+    }
+
+    /// The rows in their order.
+    pub(super) fn into_rows(self) -> impl Iterator<Item = T> {
+        self.kept.into_sorted_vec().into_iter().map(|kept| kept.row)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_rows_have_none_missing_between() {
+        let first = |rows, bytes| {
+            let mut first = First::new(rows, bytes);
+            for (number, key) in [5, 1, 4, 9, 2, 3, 7].into_iter().enumerate() {
+                let key_of = Some(Key::Number(key));
+                let rank = Rank { key: key_of, is_ascending: true, number: number as u64 };
+                // The larger the key, the smaller the row: what was given up would fit later.
+                first.take(rank, || (key, 10 - key as usize));
+            }
+            first.into_rows().collect::<Vec<_>>()
+        };
+        assert_eq!(first(3, usize::MAX), [1, 2, 3]);
+        assert_eq!(first(99, 24), [1, 2, 3]);
+        assert_eq!(first(99, 18), [1, 2]);
+        assert!(first(0, 99).is_empty());
+        assert_eq!(first(99, usize::MAX), [1, 2, 3, 4, 5, 7, 9]);
+    }
 
     #[test]
     fn addresses_are_in_the_order_of_their_versions_and_numbers() {

@@ -212,10 +212,12 @@ impl Record for LogRow {
             let mut cells = places.filter_map(|place| self.cell(place)).peekable();
             match cells.peek() {
                 None => visitor.field(index, field, Value::Unset),
-                Some((CellKind::One, text)) => visitor.field(index, field, value(text, scalar)),
+                Some((CellKind::One, text)) => {
+                    visitor.field(index, field, value(text.as_bytes(), scalar))
+                }
                 Some(_) => {
                     let elements = cells.filter(|(kind, _)| *kind == CellKind::Element);
-                    let list = List::of(elements.map(|(_, text)| text), scalar);
+                    let list = List::of(elements.map(|(_, text)| Some(text.as_bytes())), scalar);
                     visitor.field(index, field, Value::List(&list));
                 }
             }
