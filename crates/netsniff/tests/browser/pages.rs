@@ -210,4 +210,26 @@ fn conditions_order_and_paging_show_the_rows_of_the_log() {
         assert!(text.contains(&row[name]), "{name}: {}", row[name]);
     }
     page.is_clean(&server.url);
+
+    // A host of it leads to its connections, and these are there as a file.
+    let host = &row["id.resp_h"];
+    page.value::<()>(&format!(
+        "(Array.from(document.querySelectorAll('dd a')).find((it) => it.textContent === '{host}').id = 'host', null)"
+    ));
+    page.click("#host");
+    page.await_true("location.pathname === '/connections' && location.search.includes('where')");
+    page.settle();
+    let is_its = |row: &&Row| row["id.orig_h"] == *host || row["id.resp_h"] == *host;
+    let its: BTreeSet<_> = conn.iter().filter(is_its).map(|row| row["uid"].clone()).collect();
+    let shown: BTreeSet<_> = column(&page, "uid").into_iter().collect();
+    assert!(!shown.is_empty() && shown.is_subset(&its));
+    let file: String = page.value(
+        "await fetch(document.querySelector('a[download][href*=\"rows.json\"]').href).then((it) => it.text())",
+    );
+    let uid = |line: &str| {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        row["uid"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(file.lines().map(uid).collect::<BTreeSet<_>>(), its);
+    page.is_clean(&server.url);
 }
