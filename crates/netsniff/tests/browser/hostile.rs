@@ -8,6 +8,9 @@ use netsniff_testing::{Need, folder};
 
 use crate::browser_bed::{Chromium, Folder, Page, Server, netsniff};
 
+/// A capture whose names and texts are hostile, which `make.py` beside it makes.
+const NAMES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/hostile/names.pcap");
+
 /// Markup, ends of attributes and of scripts, a template, and a sign that turns text.
 const EVIL: &str = "</td></pre></script><script>alert(1)</script><img src=x onerror=alert(2)>\
     <svg onload=alert(3)>\"' onmouseover=alert(4) x={{7*7}}<!--\u{202e}evil";
@@ -46,21 +49,24 @@ fn logs(to: &Folder) -> Vec<&'static str> {
 
 /// Fails where anything of the page was made by text of packets.
 fn is_text(page: &Page, path: &str) {
-    let (foreign, scripts, handlers): (usize, Vec<String>, usize) = page.value(
+    has_only(page, path, &["/static/tables.js", "/static/serve.js"]);
+}
+
+/// Fails where the page has another script than these, or elements or signs that are not its own.
+fn has_only(page: &Page, path: &str, scripts: &[&str]) {
+    let (foreign, own, handlers): (usize, Vec<String>, usize) = page.value(
         "[document.querySelectorAll('main img, main script, main iframe, main object, svg[onload], main link, main base').length, \
-         Array.from(document.scripts, (it) => it.getAttribute('src')), \
+         Array.from(document.scripts, (it) => it.getAttribute('src') ?? ''), \
          Array.from(document.querySelectorAll('*')).filter((it) => \
          it.getAttributeNames().some((name) => name.startsWith('on'))).length]",
     );
     assert_eq!((foreign, handlers), (0, 0), "{path}");
-    assert!(
-        scripts.iter().all(|it| it == "/static/tables.js" || it == "/static/serve.js"),
-        "{path}: {scripts:?}"
+    assert_eq!(own, scripts, "{path}");
+    let turned: Vec<String> = page.value(
+        "[document.documentElement.outerHTML, document.title].flatMap((text) => text.match( \
+         /[\\u202a-\\u202e\\u2066-\\u2069\\u200e\\u200f\\u061c\\u2028\\u2029\\u0000-\\u0008\\u001b\\u007f-\\u009f]/g) ?? [])",
     );
-    let turned: bool = page.value(
-        "/[\\u202a-\\u202e\\u2066-\\u2069\\u0000-\\u0008\\u001b\\u0080-\\u009f]/.test(document.body.textContent + document.title)",
-    );
-    assert!(!turned, "{path} has signs that steer or turn text");
+    assert!(turned.is_empty(), "{path} has signs that steer or turn text: {turned:?}");
 }
 
 #[test]
@@ -127,4 +133,102 @@ fn names_of_hostile_captures_are_text() {
         assert!(looked > 2, "{name}: {looked} pages");
         page.is_clean(&server.url);
     }
+}
+
+/// What has to be seen of the texts of the capture: markup as it is, and other signs as their escapes.
+const SEEN: [&str; 6] = [
+    "<script>alert(1)</script>",
+    "\"' onmouseover=alert(3) x={{7*7}}<!--",
+    "\\x1b]0;title\\x07\\x1b[2",
+    "\\xc2\\x9b31m\\xc2\\x85",
+    "\\xe2\\x80\\xaegpj.exe\\xe2\\x81\\xa6",
+    "caf\\xe9",
+];
+
+#[test]
+fn hostile_names_of_our_own_capture_are_text() {
+    let Some(chromium) = Chromium::start("no hostile name was shown") else { return };
+    let folder = Folder::new("hostile-names");
+    // The name of the file is shown, too.
+    let capture = folder.0.join("<img src=x onerror=alert(6)>\u{1b}[31m\u{202e}.pcap");
+    fs::copy(NAMES, &capture).unwrap();
+    let logs = folder.0.join("logs");
+    let server = Server::start(&[capture.to_str().unwrap(), "-o", logs.to_str().unwrap()]);
+    let page = chromium.open(&server.url);
+    page.await_true("document.body.innerText.includes('read to its end')");
+    let mut paths: Vec<_> = ["/", "/connections?rows=500", "/findings", "/health", "/logs"]
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+    let with_text = ["dns", "http", "ssl", "ftp", "smtp", "files"];
+    for log in with_text.into_iter().chain(["conn", "weird", "notice"]) {
+        paths.push(format!("/logs/{log}"));
+    }
+    // Of each protocol the connection that has the markup.
+    let mut markup = 0;
+    for log in ["dns", "http", "ssl", "ftp", "smtp"] {
+        let rows = netsniff_testing::log::read(&logs.join(format!("{log}.log"))).unwrap();
+        let row = rows.iter().find(|row| row.values().any(|text| text.contains("alert(1)")));
+        let uid = &row.unwrap()["uid"];
+        markup += 1;
+        for part in ["", "/packets", "/sequence"] {
+            paths.push(format!("/connections/{uid}{part}"));
+        }
+    }
+    assert_eq!(markup, 5);
+    for path in &paths {
+        page.go(&format!("{}{path}", server.url));
+        if path.starts_with("/connections/C") && path.matches('/').count() == 2 {
+            page.await_true("document.querySelector('[data-part] svg') !== null");
+        }
+        is_text(&page, path);
+        let complaints = page.complaints();
+        assert!(complaints.is_empty(), "{path}: {complaints:#?}");
+        // A word without end does not make the page wide.
+        for width in [1280, 420] {
+            page.look(width, 900, false);
+            let wide: u32 = page.value("document.documentElement.scrollWidth");
+            assert!(wide <= width, "{path} is {wide} wide in a window of {width}");
+        }
+        page.look(1280, 900, false);
+        if with_text.iter().any(|log| *path == format!("/logs/{log}")) {
+            let text: String = page.value("document.querySelector('main').textContent");
+            for seen in SEEN {
+                // A file's name has no quotes.
+                let seen = if path == "/logs/files" { seen.trim_start_matches('"') } else { seen };
+                assert!(text.contains(seen), "{path} does not show {seen}: {text}");
+            }
+        }
+    }
+    page.go(&format!("{}/logs/http", server.url));
+    page.shoot("hostile-names");
+    page.is_clean(&server.url);
+}
+
+#[test]
+fn hostile_names_in_a_report_are_text() {
+    let Some(chromium) = Chromium::start("no report of hostile names was shown") else { return };
+    let folder = Folder::new("hostile-report");
+    let file = folder.0.join("report.html");
+    netsniff(&["report", NAMES, "-o", file.to_str().unwrap()]);
+    let url = format!("file://{}", file.display());
+    let page = chromium.open(&url);
+    has_only(&page, "the report", &[""]);
+    let text: String = page.value("document.body.textContent");
+    assert!(text.contains("<script>alert(1)</script>"), "{text}");
+    page.shoot("hostile-report");
+    page.is_clean(&url);
+}
+
+#[test]
+fn the_hostile_capture_is_what_its_script_makes() {
+    if !netsniff_testing::has_program("python3", "no hostile capture was made anew") {
+        return;
+    }
+    let folder = Folder::new("hostile-made");
+    let made = folder.0.join("names.pcap");
+    let script = std::path::Path::new(NAMES).with_file_name("make.py");
+    let done = std::process::Command::new("python3").arg(script).arg(&made).status().unwrap();
+    assert!(done.success());
+    assert!(fs::read(&made).unwrap() == fs::read(NAMES).unwrap(), "the script makes another file");
 }
