@@ -2,7 +2,7 @@
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use netsniff_console::printable::printable;
+use netsniff_console::printable::printable_lines;
 
 /// What is shown in place of a page.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ impl Failure {
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        let text = format!("netsniff: {}\n", printable(&self.said));
+        let text = format!("netsniff: {}\n", printable_lines(&self.said));
         let mut response = (self.status, text).into_response();
         // By which whoever shows it as a page knows it.
         response.extensions_mut().insert(self);
