@@ -69,7 +69,7 @@ impl Drop for Pieces {
 
 #[cfg(test)]
 mod tests {
-    use http_body_util::BodyExt as _;
+    use http_body_util::{BodyExt as _, Collected};
 
     use super::*;
 
@@ -77,7 +77,7 @@ mod tests {
     async fn an_answer_that_was_not_finished_is_none() {
         let send = async |is_finished: bool| {
             let (pieces, body) = answer();
-            let all = tokio::spawn(async move { body.collect().await.map(|it| it.to_bytes()) });
+            let all = tokio::spawn(async move { body.collect().await.map(Collected::to_bytes) });
             for piece in 0..2 * WAITING as u8 {
                 assert!(pieces.send(vec![piece].into()).await);
             }
