@@ -12,7 +12,9 @@ use crate::notice::threshold::Threshold;
 static BLACK_HOLE: Note = Note {
     name: "Netsniff::MTU_Black_Hole",
     doc: "A side of a connection sent the same large segment again `black_hole_repeats` times, and no acknowledgement of \
-          it was seen, though the small packets of the handshake passed. A segment is large from `black_hole_bytes` on.",
+          it was seen, though the small packets of the handshake passed. A segment is large from `black_hole_bytes` on. \
+          A capture on the sender's side of the hole shows this. Behind the hole no large segment ever comes, which looks \
+          like a sender that stopped, so nothing is told there.",
     confidence: "Medium where this happened to two connections of the same hosts, or a router had told the sender by \
                  ICMP that its packets were too large; else low, because a host that went away, or a \
                  filter that drops what is said, looks the same.",
