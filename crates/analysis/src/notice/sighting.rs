@@ -2,6 +2,7 @@
 
 use netsniff_packet::Address;
 
+use super::rules::Matched;
 use crate::record::{Elements, Fact, FieldInfo, LogType, Value, Visitor};
 
 /// A record as findings see it.
@@ -10,8 +11,8 @@ pub struct Sighting {
     /// Its log.
     pub log: &'static LogType,
     columns: Vec<(&'static str, Seen)>,
-    /// The rules that are true of it, by their numbers.
-    pub(super) rules: Vec<u16>,
+    /// What rules ask that is true of it.
+    pub(super) rules: Vec<Matched>,
 }
 
 /// The value of a column.
@@ -158,7 +159,7 @@ impl Fact for Sighting {
     fn heap_bytes(&self) -> usize {
         let columns = self.columns.iter().map(|(_, seen)| seen.heap_bytes()).sum::<usize>();
         self.columns.capacity() * size_of::<(&str, Seen)>()
-            + self.rules.capacity() * size_of::<u16>()
+            + self.rules.capacity() * size_of::<Matched>()
             + columns
     }
 }

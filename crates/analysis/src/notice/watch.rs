@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::findings::FINDINGS;
 use super::findings::capture::stamps::STEP_SECONDS;
 use super::intel::{Indicators, PLACES};
-use super::rules::Rule;
+use super::rules::{Rule, matched};
 use super::sighting::{Copying, Sighting};
 use super::threshold::Thresholds;
 use crate::record::{Record, Visitor};
@@ -72,14 +72,13 @@ impl Watch {
         }
         let mut of_rules = BTreeMap::new();
         for rule in &rules {
-            // A record that findings read as well has one copy for both.
-            want(
-                &mut of_rules,
-                rule.log.path,
-                wanted.get(rule.log.path).map_or(&[], Vec::as_slice),
-            );
-            want(&mut of_rules, rule.log.path, &["proto", "quality"]);
-            want(&mut of_rules, rule.log.path, &rule.by);
+            for ask in &rule.asks {
+                // A record that findings read as well has one copy for both.
+                let of_findings = wanted.get(ask.log.path).map_or(&[][..], Vec::as_slice);
+                for columns in [of_findings, &["ts", "proto", "quality"], &ask.by, &ask.of] {
+                    want(&mut of_rules, ask.log.path, columns);
+                }
+            }
         }
         let is_any = !wanted.is_empty() || !rules.is_empty();
         is_any.then(|| {
@@ -96,19 +95,12 @@ impl Watch {
     /// A copy of what somebody reads of a record, if anybody does.
     pub fn sight<R: Record>(&self, record: &R) -> Option<Sighting> {
         let log = record.log();
-        let rules = if self.rules.is_empty() { Vec::new() } else { self.rules_of(record) };
+        let mut visit = |mut visitor: &mut dyn Visitor| record.visit(&mut visitor);
+        let rules = matched(&self.rules, log, &mut visit);
         let of = if rules.is_empty() { &self.wanted } else { &self.of_rules };
         let mut copying = Copying { wanted: of.get(log.path)?, into: Sighting::new(log) };
         record.visit(&mut copying);
         copying.into.rules = rules;
         Some(copying.into)
-    }
-
-    /// The rules that are true of a record, by their numbers.
-    fn rules_of<R: Record>(&self, record: &R) -> Vec<u16> {
-        let log = record.log();
-        let mut visit = |mut visitor: &mut dyn Visitor| record.visit(&mut visitor);
-        let of_log = self.rules.iter().zip(0..).filter(|(rule, _)| rule.log.path == log.path);
-        of_log.filter(|(rule, _)| rule.test.holds(&mut visit)).map(|(_, number)| number).collect()
     }
 }

@@ -7,6 +7,7 @@ use rsigma_parser::{
 };
 
 use super::names;
+use super::not_applied::Refused;
 use super::pattern::Pattern;
 
 /// Tests of one rule. Each is asked of each row of its log.
@@ -38,24 +39,14 @@ enum Node {
     Not(Box<Self>),
 }
 
-/// What cannot be asked, with the word of the rule that it is about.
-#[derive(Debug)]
-pub(super) struct Refused {
-    pub(super) word: Option<String>,
-    pub(super) why: String,
-}
-
-impl Refused {
-    fn new(word: Option<&str>, why: impl Into<String>) -> Self {
-        Self { word: word.map(str::to_owned), why: why.into() }
-    }
-}
-
 impl Question {
     /// Puts a detection in terms of a log.
     pub(super) fn of(detections: &Detections, log: &'static LogType) -> Result<Self, Refused> {
         if detections.timeframe.is_some() {
-            return Err(Refused::new(Some("timeframe"), "it counts events within a time"));
+            return Err(Refused::new(
+                Some("timeframe"),
+                "it counts within a time, which Sigma 2 has correlations for",
+            ));
         }
         let mut compiler = Compiler { detections, log, tests: Vec::new() };
         let conditions = detections.conditions.iter().map(|it| compiler.condition(it));

@@ -9,215 +9,198 @@
 //! | `detection` | the condition of a rule, and its tests |
 //! | `pattern` | what a value is compared with |
 //! | `encodings` | base64, UTF-16 and dashes |
+//! | `correlation` | what rules count |
+//! | `told` | what a finding says of its rule |
+//! | `not_applied` | why a rule is not applied, and its place |
 
+mod correlation;
 mod detection;
 mod encodings;
 mod names;
+mod not_applied;
 mod pattern;
+mod told;
 
 use std::sync::Arc;
 
-use netsniff_analysis::log::Confidence;
-use netsniff_analysis::notice::rules::{Rule, USUAL};
-use rsigma_parser::{Level, SigmaRule, parse_sigma_yaml};
+use netsniff_analysis::notice::rules::{Ask, Counts, Rule, USUAL};
+use netsniff_analysis::record::LogType;
+use rsigma_parser::{SigmaRule, parse_sigma_yaml};
 
-use self::detection::{Question, Refused};
+use self::correlation::{Correlation, Why};
+use self::detection::Question;
 use self::names::NoLog;
+use self::not_applied::{File, Refused};
+use self::told::Told;
 
-/// Bytes of a text that a rule may say.
-const LONGEST: usize = 1_000;
-/// Characters of the title that make the name of a finding.
-const LONGEST_NAME: usize = 100;
+pub use not_applied::NotApplied;
 
 /// Brackets that may be open in a file.
 const DEEPEST: usize = 1_000;
 
-/// The rules of one file.
+/// The rules of some files, which may name each other.
+#[derive(Debug, Default)]
+pub struct Collection {
+    bases: Vec<Base>,
+    correlations: Vec<Correlation>,
+    refused: Vec<NotApplied>,
+    foreign: u64,
+}
+
+/// A rule that is no correlation.
+#[derive(Debug)]
+struct Base {
+    file: String,
+    title: String,
+    /// What correlations name it by.
+    keys: Vec<String>,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    /// It can be asked.
+    Asked(Told, Ask),
+    /// It cannot.
+    Refused,
+    /// It is for another source than these logs.
+    Foreign,
+}
+
+/// What became of all rules.
 #[derive(Debug, Default)]
 pub struct Reading {
     /// Those that can be asked. Two may have the same name.
     pub rules: Vec<Rule>,
-    /// Those that cannot, though they are for these logs, and what cannot be read.
+    /// How many rules find nothing by themselves, since correlations count what they find.
+    pub parts: u64,
+    /// Those that cannot be asked, though they are for these logs.
     pub refused: Vec<NotApplied>,
-    /// Rules for other sources than these logs.
+    /// How many are for other sources than these logs.
     pub foreign: u64,
 }
 
-/// A rule that is not applied.
-#[derive(Debug, PartialEq, Eq)]
-pub struct NotApplied {
-    /// Its title; `None` where there is no rule to be read.
-    pub title: Option<String>,
-    /// Line and column of the word that it is about, from 1, where there is one.
-    pub place: Option<(usize, usize)>,
-    /// Why.
-    pub why: String,
-}
-
-/// Reads the rules of a file.
-#[must_use]
-pub fn read(text: &str) -> Reading {
-    let mut reading = Reading::default();
-    if depth(text) > DEEPEST {
-        let why = format!("more than {DEEPEST} brackets are open in it");
-        reading.refused.push(NotApplied { title: None, place: None, why });
-        return reading;
-    }
-    let collection = match parse_sigma_yaml(text) {
-        Ok(collection) => collection,
-        Err(error) => {
-            reading.refused.push(unread(&error.to_string(), text));
-            return reading;
+impl Collection {
+    /// Reads the rules of a file with a name, and tells what in it cannot be read. `lacks` tells the option without
+    /// which there is no such log.
+    pub fn read(
+        &mut self,
+        name: &str,
+        text: &str,
+        lacks: impl Fn(&LogType) -> Option<&'static str>,
+    ) -> Vec<NotApplied> {
+        let file = File { name, text };
+        if file.depth() > DEEPEST {
+            return vec![file.whole(format!("more than {DEEPEST} brackets are open in it"))];
         }
-    };
-    for why in collection.errors {
-        reading.refused.push(unread(&why, text));
+        let collection = match parse_sigma_yaml(text) {
+            Ok(collection) => collection,
+            Err(error) => return vec![file.unread(&error.to_string())],
+        };
+        for filter in collection.filters {
+            let refused = Refused::new(None, "it changes other rules");
+            self.refused.push(file.refused(&filter.title, refused));
+        }
+        for rule in collection.rules {
+            let what = self.what(&rule, file, &lacks);
+            let keys = [&rule.id, &rule.name].into_iter().flatten().cloned().collect();
+            self.bases.push(Base { file: name.to_owned(), title: rule.title, keys, what });
+        }
+        let correlations = collection.correlations.iter();
+        self.correlations.extend(correlations.map(|it| Correlation::read(it, file)));
+        collection.errors.iter().map(|why| file.unread(why)).collect()
     }
-    for correlation in collection.correlations {
-        let why = "it correlates other rules".to_owned();
-        reading.refused.push(NotApplied { title: Some(correlation.title), place: None, why });
+
+    fn what(
+        &mut self,
+        rule: &SigmaRule,
+        file: File<'_>,
+        lacks: impl Fn(&LogType) -> Option<&'static str>,
+    ) -> What {
+        let refused = match names::log_of(&rule.logsource) {
+            Ok(log) => match (lacks(log), Question::of(&rule.detection, log)) {
+                (None, Ok(question)) => return What::Asked(Told::from(rule), usual(question, log)),
+                (_, Err(refused)) => refused,
+                (Some(option), _) => {
+                    let why = format!("the log {} is not made without {option}", log.path);
+                    Refused::new(None, why)
+                }
+            },
+            Err(NoLog::Foreign) => {
+                self.foreign += 1;
+                return What::Foreign;
+            }
+            Err(NoLog::Unnamed) => {
+                Refused::new(Some("logsource"), "it has no service, which names the log")
+            }
+            Err(NoLog::Unknown(name)) => {
+                Refused::new(Some(&name), format!("there is no log {name}"))
+            }
+        };
+        self.refused.push(file.refused(&rule.title, refused));
+        What::Refused
     }
-    for filter in collection.filters {
-        let why = "it changes other rules".to_owned();
-        reading.refused.push(NotApplied { title: Some(filter.title), place: None, why });
+
+    /// The rules of all files that were read.
+    #[must_use]
+    pub fn finish(self) -> Reading {
+        let Self { bases, correlations, refused, foreign } = self;
+        let mut all = Reading { refused, foreign, ..Reading::default() };
+        let made: Vec<_> = correlations.iter().map(|it| it.rule(&bases, &correlations)).collect();
+        for base in bases {
+            let all_made = correlations.iter().zip(&made);
+            let by = all_made.filter(|(it, _)| !it.generates && it.names(&base));
+            let by: Vec<_> = by.map(|(it, rule)| (it, rule.is_ok())).collect();
+            all.take(base, &by);
+        }
+        for rule in made {
+            match rule {
+                Ok(rule) => all.rules.push(rule),
+                Err(Why::Foreign) => all.foreign += 1,
+                Err(Why::Refused(refused)) => all.refused.push(refused),
+            }
+        }
+        all
     }
-    for rule in collection.rules {
-        reading.take(&rule, text);
-    }
-    reading
 }
 
 impl Reading {
-    fn take(&mut self, rule: &SigmaRule, text: &str) {
-        let log = match names::log_of(&rule.logsource) {
-            Ok(log) => log,
-            Err(NoLog::Foreign) => {
-                self.foreign += 1;
-                return;
-            }
-            Err(NoLog::Unnamed) => {
-                let (word, why) =
-                    (Some("logsource".to_owned()), "it has no service, which names the log");
-                self.refuse(rule, text, Refused { word, why: why.to_owned() });
-                return;
-            }
-            Err(NoLog::Unknown(name)) => {
-                let word = Some(name.clone());
-                let why = format!("there is no log {name}");
-                self.refuse(rule, text, Refused { word, why });
-                return;
-            }
+    /// Takes a rule, which finds nothing by itself where correlations count what it finds: these, of which each is
+    /// applied or not.
+    fn take(&mut self, base: Base, by: &[(&Correlation, bool)]) {
+        let What::Asked(told, ask) = base.what else { return };
+        let Some((correlation, _)) = by.first() else {
+            self.rules.push(alone(told, ask));
+            return;
         };
-        match Question::of(&rule.detection, log) {
-            Ok(question) => self.rules.push(Rule {
-                name: name(&rule.title),
-                log,
-                test: Arc::new(question),
-                confidence: confidence(rule.level),
-                msg: cut(&rule.title),
-                advice: advice(rule),
-                count: 1,
-                within: None,
-                by: log.fields.iter().map(|it| it.name).filter(|it| USUAL.contains(it)).collect(),
-            }),
-            Err(refused) => self.refuse(rule, text, refused),
+        if by.iter().any(|(_, is_applied)| *is_applied) {
+            self.parts += 1;
+            return;
         }
-    }
-
-    fn refuse(&mut self, rule: &SigmaRule, text: &str, refused: Refused) {
-        let place = refused.word.and_then(|word| place(text, &rule.title, &word));
-        let title = Some(rule.title.clone());
-        self.refused.push(NotApplied { title, place, why: refused.why });
+        let why = format!("only {} counts it, which is not applied", correlation.title);
+        let (file, title) = (base.file, Some(base.title));
+        self.refused.push(NotApplied { file, title, place: None, why });
     }
 }
 
-/// What cannot be read. The library draws conditions over several lines, with places in them.
-fn unread(error: &str, text: &str) -> NotApplied {
-    let Some(said) = error.strip_prefix("Condition parse error") else {
-        return NotApplied { title: None, place: None, why: error.to_owned() };
-    };
-    let drawn = |from: &str| said.lines().find_map(|line| line.trim().strip_prefix(from));
-    let character = drawn("--> 1:").or_else(|| said.split_once("--> 1:").map(|(_, rest)| rest));
-    let character = character.and_then(|rest| rest.lines().next()).unwrap_or("?");
-    let expected = drawn("= ").unwrap_or(said);
-    let is_only = text.matches("condition:").count() == 1;
-    NotApplied {
-        title: None,
-        place: place(text, "", "condition").filter(|_| is_only),
-        why: format!("its condition cannot be read at character {character}: {expected}"),
-    }
+/// What a rule asks, if it finds something by itself.
+fn usual(question: Question, log: &'static LogType) -> Ask {
+    let names = log.fields.iter().map(|field| field.name);
+    let by = names.filter(|name| USUAL.contains(name)).collect();
+    Ask { log, test: Arc::new(question), by, of: Vec::new() }
 }
 
-/// How many brackets are open at most, wherever they stand. To read them takes time that grows with the square.
-fn depth(text: &str) -> usize {
-    let depths = text.bytes().scan(0_usize, |depth, byte| {
-        match byte {
-            b'[' | b'{' => *depth += 1,
-            b']' | b'}' => *depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        Some(*depth)
-    });
-    depths.max().unwrap_or(0)
-}
-
-/// Line and column of a word that stands alone behind the title of its rule, as a key if it is one anywhere.
-fn place(text: &str, title: &str, word: &str) -> Option<(usize, usize)> {
-    let begin = text.find(title).map_or(0, |at| at + title.len());
-    let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || "_.-".contains(c));
-    let behind = |at: usize| &text[at + word.len()..];
-    let places = text.match_indices(word).map(|(at, _)| at).filter(|&at| {
-        let is_begin = !is_part(text[..at].chars().next_back());
-        at >= begin && is_begin && !is_part(behind(at).chars().next())
-    });
-    let is_key = |at: &usize| behind(*at).starts_with([':', '|']);
-    let at = places.clone().find(is_key).or_else(|| places.clone().next())?;
-    let before = &text[..at];
-    let line = before.rsplit('\n').next().unwrap_or_default();
-    Some((1 + before.matches('\n').count(), 1 + line.chars().count()))
-}
-
-/// The name of a finding: what no format needs to escape.
-fn name(title: &str) -> String {
-    let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    let mut name: String = words.collect::<Vec<_>>().join("_");
-    name.truncate(LONGEST_NAME);
-    format!("Sigma::{name}")
-}
-
-/// How sure it is: what a rule has of that is how much deserves a look.
-const fn confidence(level: Option<Level>) -> Confidence {
-    match level {
-        Some(Level::Critical | Level::High) => Confidence::High,
-        Some(Level::Medium) => Confidence::Medium,
-        Some(Level::Low | Level::Informational) | None => Confidence::Low,
-    }
-}
-
-/// What else is said of it: how it may be wrong, its tags, where it comes from.
-fn advice(rule: &SigmaRule) -> String {
-    let list =
-        |what: &str, of: &[String]| (!of.is_empty()).then(|| format!("{what}: {}.", of.join("; ")));
-    let parts = [
-        list("May also be", &rule.falsepositives),
-        list("Tags", &rule.tags),
-        list("See", &rule.references),
-        rule.id.as_ref().map(|id| format!("Rule {id} of Sigma.")),
-    ];
-    cut(&parts.into_iter().flatten().collect::<Vec<_>>().join(" "))
-}
-
-fn cut(text: &str) -> String {
-    let mut end = text.len().min(LONGEST);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text[..end].to_owned()
+/// A rule of which each record makes a finding.
+fn alone(told: Told, ask: Ask) -> Rule {
+    let Told { name, confidence, msg, advice } = told;
+    let (asks, counts, within) = (vec![ask], Counts::Records, None);
+    Rule { name, asks, confidence, msg, advice, counts, count: 1, within }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use netsniff_analysis::log::Confidence;
     use netsniff_analysis::record::{LogType, Value, Visitor};
     use netsniff_analysis::rows::LOGS;
 
@@ -225,6 +208,14 @@ mod tests {
         logsource:\n  product: zeek\n  service: dns\ndetection:\n  name:\n    query|endswith: '.odd.example'\n  \
         kept_a:\n    answers|startswith: '10.'\n  kept_b:\n    rejected: 'true'\n  mute:\n    rcode: null\n  \
         condition: name and not 1 of kept_* and not mute\n";
+
+    fn read(text: &str) -> Reading {
+        let mut collection = Collection::default();
+        let unread = collection.read("r.yml", text, |_| None);
+        let mut reading = collection.finish();
+        reading.refused.extend(unread);
+        reading
+    }
 
     fn log(path: &str) -> &'static LogType {
         LOGS.iter().find(|log| log.path == path).unwrap()
@@ -241,7 +232,7 @@ mod tests {
                 visitor.field(index, field, value.map_or(Value::Unset, |(_, value)| *value));
             }
         };
-        reading.rules[0].test.holds(&mut visit)
+        reading.rules[0].asks[0].test.holds(&mut visit)
     }
 
     #[test]
@@ -249,12 +240,12 @@ mod tests {
         let reading = read(RULE);
         let rule = &reading.rules[0];
         assert_eq!(
-            (rule.name.as_str(), rule.log.path, rule.count),
+            (rule.name.as_str(), rule.asks[0].log.path, rule.count),
             ("Sigma::Odd_name_asked", "dns", 1)
         );
         assert_eq!((rule.msg.as_str(), rule.confidence), ("Odd name: asked", Confidence::Medium));
         assert_eq!(rule.advice, "Tags: attack.x. See: https://a.example/. Rule 1-2 of Sigma.");
-        assert_eq!(rule.by, USUAL);
+        assert_eq!(rule.asks[0].by, USUAL);
     }
 
     #[test]
@@ -284,7 +275,7 @@ mod tests {
         let refused = |from: &str, to: &str| {
             let reading = read(&RULE.replacen(from, to, 1));
             assert!(reading.rules.is_empty());
-            let NotApplied { title, place, why } = reading.refused.into_iter().next().unwrap();
+            let NotApplied { title, place, why, .. } = reading.refused.into_iter().next().unwrap();
             (title.is_some(), place, why)
         };
         let (_, place, why) = refused("query|", "querry|");

@@ -6,11 +6,13 @@
 //! | [`files`] | what is found across files that are read together |
 //! | [`found`] | each finding in such a capture, and none in one that looks similar |
 //! | [`rules`] | findings of the user's own |
+//! | [`sigma`] | findings by rules of Sigma |
 //! | [`stamps`] | jumps of stamps, beside pauses |
 
 mod files;
 mod found;
 mod rules;
+mod sigma;
 mod stamps;
 mod traffic;
 

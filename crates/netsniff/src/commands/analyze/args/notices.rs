@@ -79,11 +79,13 @@ impl NoticeArgs {
         let findings = self.notices.then(|| self.notice_thresholds.clone().unwrap_or_default());
         let indicators = self.indicators()?.map(Arc::new);
         let mut rules = self.rules()?;
-        for rule in &rules {
-            if let Some(option) = lacks(rule.log, options) {
+        for (rule, ask) in
+            rules.iter().flat_map(|rule| rule.asks.iter().map(move |ask| (rule, ask)))
+        {
+            if let Some(option) = lacks(ask.log, options) {
                 return Err(UsageError(format!(
                     "--notice-rules: the rule {} asks the log {}, which is not made without {option}",
-                    rule.name, rule.log.path
+                    rule.name, ask.log.path
                 )));
             }
         }

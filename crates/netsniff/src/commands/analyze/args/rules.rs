@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use netsniff_analysis::log::Confidence;
 use netsniff_analysis::notice::findings::FINDINGS;
-use netsniff_analysis::notice::rules::{LATE, MOST_COUNT, NOT_ASKED, Rule, USUAL};
+use netsniff_analysis::notice::rules::{Ask, Counts, LATE, MOST_COUNT, NOT_ASKED, Rule, USUAL};
 use netsniff_analysis::record::{LogType, Scalar};
 use netsniff_analysis::rows::LOGS;
 use netsniff_output::condition::Condition;
@@ -115,14 +115,18 @@ impl Table<'_> {
         }
         Ok(Rule {
             name,
-            log,
-            test: Arc::new(self.condition(log)?),
+            asks: vec![Ask {
+                log,
+                test: Arc::new(self.condition(log)?),
+                by: self.by(log)?,
+                of: Vec::new(),
+            }],
             confidence: self.confidence()?,
             msg: self.needed("msg")?.to_owned(),
             advice: self.text("advice")?.unwrap_or_default().to_owned(),
+            counts: Counts::Records,
             count: count as usize,
             within: self.number("within")?.map(|seconds| seconds.saturating_mul(1_000_000_000)),
-            by: self.by(log)?,
         })
     }
 
@@ -246,13 +250,19 @@ mod tests {
     fn a_rule_is_read_with_what_it_leaves_out() {
         let read = rules(Path::new("r.toml"), RULE).unwrap();
         let rule = &read[0];
-        assert_eq!((rule.name.as_str(), rule.log.path, rule.count), ("Site::Big", "conn", 1));
-        assert_eq!((rule.within, rule.by.as_slice()), (None, &USUAL[..]));
+        assert_eq!(
+            (rule.name.as_str(), rule.asks[0].log.path, rule.count),
+            ("Site::Big", "conn", 1)
+        );
+        assert_eq!((rule.within, rule.asks[0].by.as_slice()), (None, &USUAL[..]));
         let more =
             format!("{RULE}count = 3\nwithin = 60\nby = [\"id.orig_h\"]\nadvice = \"look\"\n");
         let rule = &rules(Path::new("r.toml"), &more).unwrap()[0];
         assert_eq!((rule.count, rule.within), (3, Some(60_000_000_000)));
-        assert_eq!((rule.by.as_slice(), rule.advice.as_str()), (&["id.orig_h"][..], "look"));
+        assert_eq!(
+            (rule.asks[0].by.as_slice(), rule.advice.as_str()),
+            (&["id.orig_h"][..], "look")
+        );
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! Files and folders of rules of Sigma: `--sigma`.
 
-use std::fs;
+use std::collections::HashSet;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::{fs, iter};
 
 use netsniff_analysis::notice::rules::Rule;
 use netsniff_analysis::record::LogType;
 use netsniff_console::number::count;
 use netsniff_console::{UsageError, say};
-use netsniff_output::sigma::{self, NotApplied};
+use netsniff_output::sigma::{Collection, Reading};
 
 /// Bytes of a file of rules.
 const MOST_BYTES: u64 = 1 << 20;
@@ -16,14 +17,6 @@ const MOST_BYTES: u64 = 1 << 20;
 const DEEPEST: usize = 32;
 /// Rules that are not applied, of which each is named.
 const MOST_NAMED: usize = 50;
-
-/// The rules of some paths, as far as they can be applied.
-#[derive(Default)]
-struct Collected {
-    rules: Vec<Rule>,
-    refused: Vec<String>,
-    foreign: u64,
-}
 
 /// Reads the rules of files and folders, and says which of them are not applied. `lacks` tells the option without which
 /// there is no such log.
@@ -38,24 +31,32 @@ pub(super) fn rules(
     if paths.is_empty() {
         return Ok(Vec::new());
     }
-    let mut all = Collected::default();
+    let (mut collection, mut unread) = (Collection::default(), Vec::new());
+    let mut take = |path: &Path| {
+        let file = path.display().to_string();
+        let text = text(path).map_err(|error| UsageError(format!("--sigma {file}: {error}")))?;
+        Ok::<_, UsageError>(collection.read(&file, &text, &lacks))
+    };
     for path in paths {
         let fail = |error: io::Error| UsageError(format!("--sigma {}: {error}", path.display()));
         if path.is_dir() {
             let mut files = Vec::new();
             files_below(path, DEEPEST, &mut files).map_err(fail)?;
             for file in files {
-                all.take(&file, &lacks, false)?;
+                unread.extend(take(&file)?);
             }
-        } else {
-            all.take(path, &lacks, true)?;
+        } else if let Some(first) = take(path)?.first() {
+            return Err(UsageError(format!("--sigma {first}")));
         }
     }
-    all.say();
-    if all.rules.is_empty() {
+    let mut reading = collection.finish();
+    drop(reading.refused.splice(..0, unread));
+    say_what_became_of(&reading);
+    if reading.rules.is_empty() {
         return Err(UsageError("--sigma: no rule can be applied to these logs".to_owned()));
     }
-    Ok(all.rules)
+    tell_apart(&mut reading.rules);
+    Ok(reading.rules)
 }
 
 /// The files of rules in a folder and those in it, in the order of their names. Links are not followed.
@@ -83,67 +84,27 @@ fn text(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-impl Collected {
-    fn take(
-        &mut self,
-        path: &Path,
-        lacks: impl Fn(&LogType) -> Option<&'static str>,
-        is_named: bool,
-    ) -> Result<(), UsageError> {
-        let file = path.display();
-        let text = text(path).map_err(|error| UsageError(format!("--sigma {file}: {error}")))?;
-        let reading = sigma::read(&text);
-        self.foreign += reading.foreign;
-        for refused in reading.refused {
-            let said = sentence(path, &refused);
-            if is_named && refused.title.is_none() {
-                return Err(UsageError(format!("--sigma {said}")));
-            }
-            self.refused.push(said);
-        }
-        for rule in reading.rules {
-            match lacks(rule.log) {
-                None => self.add(rule),
-                Some(option) => self.refused.push(format!(
-                    "{file}: {}: the log {} is not made without {option}",
-                    rule.msg, rule.log.path
-                )),
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds a rule, whose name is that of no other.
-    fn add(&mut self, mut rule: Rule) {
-        let is_taken = |name: &str| self.rules.iter().any(|other| other.name == name);
-        if is_taken(&rule.name) {
-            let names = (2..).map(|number: usize| format!("{}_{number}", rule.name));
-            rule.name = names.into_iter().find(|name| !is_taken(name)).unwrap_or_default();
-        }
-        self.rules.push(rule);
-    }
-
-    /// Says how many rules are applied, and which are not.
-    fn say(&self) {
-        for refused in self.refused.iter().take(MOST_NAMED) {
-            say(&format!("--sigma: not applied: {refused}"));
-        }
-        say(&format!(
-            "--sigma: applied {}, not applied {}, for other logs {}",
-            count(self.rules.len() as u64),
-            count(self.refused.len() as u64),
-            count(self.foreign)
-        ));
+/// Gives rules with the same name numbers.
+fn tell_apart(rules: &mut [Rule]) {
+    let mut taken = HashSet::new();
+    for rule in rules {
+        let numbers = (2_usize..).map(|number| format!("{}_{number}", rule.name));
+        let mut names = iter::once(rule.name.clone()).chain(numbers);
+        let name = names.find(|name| !taken.contains(name)).unwrap_or_default();
+        taken.insert(name.clone());
+        rule.name = name;
     }
 }
 
-fn sentence(path: &Path, refused: &NotApplied) -> String {
-    let mut said = path.display().to_string();
-    if let Some((line, column)) = refused.place {
-        said += &format!(":{line}:{column}");
+/// Says how many rules are applied, and which are not.
+fn say_what_became_of(reading: &Reading) {
+    for refused in reading.refused.iter().take(MOST_NAMED) {
+        say(&format!("--sigma: not applied: {refused}"));
     }
-    if let Some(title) = &refused.title {
-        said += &format!(": {title}");
-    }
-    format!("{said}: {}", refused.why)
+    say(&format!(
+        "--sigma: applied {}, not applied {}, for other logs {}",
+        count(reading.rules.len() as u64 + reading.parts),
+        count(reading.refused.len() as u64),
+        count(reading.foreign)
+    ));
 }
