@@ -3,12 +3,14 @@
 //! | module | concern |
 //! |---|---|
 //! | [`traffic`] | captures that are made for a finding |
+//! | [`certificates`] | weak keys and signatures, beside strong ones |
 //! | [`files`] | what is found across files that are read together |
 //! | [`found`] | each finding in such a capture, and none in one that looks similar |
 //! | [`rules`] | findings of the user's own |
 //! | [`sigma`] | findings by rules of Sigma |
 //! | [`stamps`] | jumps of stamps, beside pauses |
 
+mod certificates;
 mod files;
 mod found;
 mod rules;
