@@ -140,8 +140,10 @@ impl Witness {
         }
         self.last = reading;
         // Packets that waited for a link to come back tell old times at first. The last word counts.
-        if let (Some((before, rate)), Some(size)) = (self.before, size) {
-            self.vote = vote(before, reading, rate, size);
+        if let (Some((before, rate)), Some(size)) = (self.before, size)
+            && let Some(vote) = vote(before, reading, rate, size)
+        {
+            self.vote = vote;
         }
     }
 
@@ -154,24 +156,24 @@ impl Witness {
     }
 }
 
-/// What two readings around a step of `size` nanoseconds say of it.
-fn vote(before: Reading, now: Reading, rate: f64, size: i64) -> Vote {
+/// What two readings around a step of `size` nanoseconds say of it; `None` where they are too far from each other.
+fn vote(before: Reading, now: Reading, rate: f64, size: i64) -> Option<Vote> {
     let stamps = now.stamp.saturating_sub(before.stamp) as f64;
     let size = size as f64;
     if stamps.abs() * rate > MOST_TICKS {
-        return Vote::Nothing;
+        return None;
     }
     let ticks = now.ticks.wrapping_sub(before.ticks).cast_signed();
     let passed = f64::from(ticks) / rate;
     // A rate may be off by a tenth, which must not be taken for a part of the step.
     if passed.abs() > 2.0 * size.abs() {
-        return Vote::Nothing;
+        return None;
     }
-    match (stamps - passed) / size {
+    Some(match (stamps - passed) / size {
         part if (0.75..=1.25).contains(&part) => Vote::Step,
         part if part.abs() <= 0.25 => Vote::Pause,
         _ => Vote::Nothing,
-    }
+    })
 }
 
 #[cfg(test)]
@@ -181,7 +183,7 @@ mod tests {
     const SECOND: i64 = 1_000_000_000;
 
     /// What a clock with a rate of 1000 Hz says of a step: nanoseconds by the stamps, and ticks.
-    fn said(stamps: i64, ticks: i32, size: i64) -> Vote {
+    fn said(stamps: i64, ticks: i32, size: i64) -> Option<Vote> {
         let before = Reading { stamp: 50 * SECOND, ticks: u32::MAX };
         let now = Reading {
             stamp: before.stamp + stamps,
@@ -192,12 +194,16 @@ mod tests {
 
     #[test]
     fn a_clock_tells_a_step_from_a_pause() {
-        assert_eq!(said(60 * SECOND, 100, 60 * SECOND), Vote::Step);
-        assert_eq!(said(60 * SECOND, 60_000, 60 * SECOND), Vote::Pause);
-        assert_eq!(said(-60 * SECOND, 100, -60 * SECOND), Vote::Step);
-        assert_eq!(said(-60 * SECOND, -60_000, -60 * SECOND), Vote::Pause, "an earlier recording");
-        assert_eq!(said(60 * SECOND, 30_000, 60 * SECOND), Vote::Nothing, "half of it");
-        assert_eq!(said(260 * SECOND, 200_000, 60 * SECOND), Vote::Nothing, "it was silent");
-        assert_eq!(said(5_000_000 * SECOND, 0, 60 * SECOND), Vote::Nothing, "it may overflow");
+        assert_eq!(said(60 * SECOND, 100, 60 * SECOND), Some(Vote::Step));
+        assert_eq!(said(60 * SECOND, 60_000, 60 * SECOND), Some(Vote::Pause));
+        assert_eq!(said(-60 * SECOND, 100, -60 * SECOND), Some(Vote::Step));
+        assert_eq!(
+            said(-60 * SECOND, -60_000, -60 * SECOND),
+            Some(Vote::Pause),
+            "an earlier recording"
+        );
+        assert_eq!(said(60 * SECOND, 30_000, 60 * SECOND), Some(Vote::Nothing), "half of it");
+        assert_eq!(said(260 * SECOND, 200_000, 60 * SECOND), None, "it was silent");
+        assert_eq!(said(5_000_000 * SECOND, 0, 60 * SECOND), None, "it may overflow");
     }
 }

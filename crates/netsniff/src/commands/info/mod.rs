@@ -86,7 +86,7 @@ fn print(
 mod tests {
     use super::*;
     use netsniff_packet::{LinkType, Packet, Timestamp};
-    use netsniff_pcapfile::{Counters, Interface, PcapWriter, PcapngWriter, Section};
+    use netsniff_pcapfile::{Counters, Interface, PcapWriter, PcapngWriter, Resolution, Section};
     use std::fs;
 
     /// A capture file of two packets, without its last `cut` bytes.
@@ -241,6 +241,41 @@ mod tests {
             (0..80).map(|at| (format!("p{at}"), Some(filters[at % 2]), None)).collect();
         let (text, _) = print_of("apart", &apart);
         assert!(text.contains("and 48 more interfaces"), "{text}");
+    }
+
+    /// Between others that are alike, one that differs in a single thing is told apart, and ends their block.
+    #[test]
+    fn interfaces_that_differ_in_what_is_told_are_no_block() {
+        let plain = || Interface {
+            name: Some("p".to_owned()),
+            os: Some("Linux".to_owned()),
+            ..Interface::new(LinkType::ETHERNET, 96)
+        };
+        let text = |text: &str| Some(text.to_owned());
+        let others = [
+            ("name", Interface { name: None, ..plain() }),
+            ("snaplen", Interface { snaplen: Some(97), ..plain() }),
+            ("link type", Interface { link_type: LinkType::RAW, ..plain() }),
+            ("speed", Interface { speed: Some(1_000_000_000), ..plain() }),
+            ("description", Interface { description: text("uplink"), ..plain() }),
+            ("filter", Interface { filter: text("tcp"), ..plain() }),
+            ("system", Interface { os: text("BSD"), ..plain() }),
+            ("hardware", Interface { hardware: text("x86"), ..plain() }),
+            ("unit", Interface { resolution: Resolution(3), ..plain() }),
+        ];
+        for (what, other) in others {
+            let all = [plain(), plain(), plain(), other, plain(), plain(), plain()];
+            let mut writer = PcapngWriter::new(Vec::new(), &Section::default()).unwrap();
+            for interface in &all {
+                writer.add_interface(interface).unwrap();
+            }
+            let path = std::env::temp_dir().join(format!("netsniff-{}-apart", std::process::id()));
+            fs::write(&path, writer.finish().unwrap()).unwrap();
+            let (_, told, _) = print(std::slice::from_ref(&path), false);
+            fs::remove_file(path).unwrap();
+            assert_eq!(told.matches("interface   ").count(), 3, "{what}: {told}");
+            assert_eq!(told.matches(" 3 alike, ").count(), 2, "{what}: {told}");
+        }
     }
 
     #[test]

@@ -251,8 +251,18 @@ fn a_clock_that_web_servers_contradict_is_found_and_what_was_kept_is_not() {
     assert_eq!(names(&rows), [WRONG], "a third one tells that it was not kept");
     assert!(text(&rows[0], "msg").contains("before the time of 3 servers"));
     assert_eq!(names(&served(&EARLIER[..2])), [], "both may have been made before");
-    let kept = EARLIER.map(|header| format!("Age: 7\r\n{header}"));
-    assert_eq!(names(&served(&kept.each_ref().map(String::as_str))), [], "a cache had them");
+    for field in ["Age: 7", "Via: 1.1 cache", "X-Cache: HIT", "X-Cache-Hits: 1"] {
+        let kept = EARLIER.map(|header| format!("{header}\r\n{field}"));
+        assert_eq!(names(&served(&kept.each_ref().map(String::as_str))), [], "a cache had them");
+    }
+    let apart = [LATER[0], "Date: Thu, 01 Jan 2026 01:00:31 GMT"];
+    assert_eq!(names(&served(&apart)), [OFF, OFF], "10 seconds are too far from each other");
+    let near = [LATER[0], "Date: Thu, 01 Jan 2026 01:00:29 GMT"];
+    assert_eq!(names(&served(&near)), [OFF, WRONG]);
+    let little = ["Date: Thu, 01 Jan 2026 00:01:09 GMT", "Date: Thu, 01 Jan 2026 00:01:19 GMT"];
+    assert_eq!(names(&served(&little)), [], "59 seconds");
+    let enough = ["Date: Thu, 01 Jan 2026 00:01:11 GMT", "Date: Thu, 01 Jan 2026 00:01:21 GMT"];
+    assert_eq!(names(&served(&enough)), [OFF, WRONG]);
     let scattered = [
         "Date: Tue, 30 Dec 2025 23:00:10 GMT",
         EARLIER[1],
@@ -270,6 +280,32 @@ fn a_clock_that_web_servers_contradict_is_found_and_what_was_kept_is_not() {
         "Date: Thu, 01 Jan 2026 01:00:40 GMT",
     ];
     assert_eq!(names(&served(&both)), [OFF, OFF]);
+}
+
+/// What counts is what a server said last, in the first response of a connection.
+#[test]
+fn a_web_server_that_was_set_right_is_a_witness_no_more() {
+    const RIGHT: &str = "Date: Thu, 01 Jan 2026 00:00:20 GMT";
+    const LATER: &str = "Date: Thu, 01 Jan 2026 01:00:30 GMT";
+    let mut corrected = Traffic::default();
+    response(&mut corrected, 1, 10, "Date: Thu, 01 Jan 2026 01:00:10 GMT");
+    response(&mut corrected, 1, 20, RIGHT);
+    response(&mut corrected, 2, 30, LATER);
+    let off = [("Netsniff::HTTP_Server_Off", "low"), ("Netsniff::HTTP_Server_Off", "low")];
+    assert_eq!(names(&found(corrected)), off);
+    let mut second = Traffic::default();
+    for server in ["203.0.113.1", "203.0.113.2"] {
+        let setup = second.setup(host(server, 80), 20_000);
+        second.dialogue(setup, |dialogue| {
+            for date in [RIGHT, LATER] {
+                dialogue.say(Side::Client, b"GET / HTTP/1.1\r\nHost: example.com\r\n\r\n");
+                let answer = format!("HTTP/1.1 200 OK\r\n{date}\r\nContent-Length: 0\r\n\r\n");
+                dialogue.say(Side::Server, answer.as_bytes());
+            }
+            dialogue.close(Side::Client).close(Side::Server);
+        });
+    }
+    assert_eq!(names(&found(second)), [], "later responses may have waited for earlier ones");
 }
 
 #[test]

@@ -37,8 +37,8 @@ fn frame(connection: u16, is_answer: bool, clock: u32) -> Vec<u8> {
 /// When a packet was sent, by the clock that stamps it and by that of its sender, in milliseconds.
 type Moment = (u64, u32);
 
-/// What is found where `hosts` of three connections speak at these moments.
-fn found(moments: impl IntoIterator<Item = Moment>, hosts: usize) -> Vec<Value> {
+/// Frames of `hosts` of three connections that speak at these moments.
+fn frames(moments: impl IntoIterator<Item = Moment>, hosts: usize) -> Vec<(Timestamp, Vec<u8>)> {
     let mut frames: Vec<(Timestamp, Vec<u8>)> = Vec::new();
     for (stamp, clock) in moments {
         for speaker in 0..hosts as u16 {
@@ -48,11 +48,30 @@ fn found(moments: impl IntoIterator<Item = Moment>, hosts: usize) -> Vec<Value> 
             frames.push((time, frame(1 + speaker / 2, speaker % 2 == 1, clock)));
         }
     }
+    frames
+}
+
+/// What is found where `hosts` speak at these moments.
+fn found(moments: impl IntoIterator<Item = Moment>, hosts: usize) -> Vec<Value> {
+    found_with(&[], [frames(moments, hosts)])
+}
+
+/// What is found in captures that are read together.
+fn found_with<const N: usize>(
+    options: &[&str],
+    captures: [Vec<(Timestamp, Vec<u8>)>; N],
+) -> Vec<Value> {
     let scratch = Scratch::new("stamps");
     fs::create_dir_all(scratch.path()).unwrap();
-    let capture = scratch.path().join("capture.pcap");
-    write(&capture, &frames);
-    let run = |workers| stream(&capture, &["--notices", "--workers", workers]);
+    let paths: Vec<_> = (0..N).map(|at| scratch.path().join(format!("{at}.pcap"))).collect();
+    for (path, frames) in paths.iter().zip(&captures) {
+        write(path, frames);
+    }
+    let others: Vec<_> = paths[1..].iter().map(|path| path.to_str().unwrap()).collect();
+    let run = |workers| {
+        let all = [&others, &["--notices", "--workers", workers][..], options].concat();
+        stream(&paths[0], &all)
+    };
     let one = run("1");
     for workers in ["2", "3"] {
         assert!(run(workers) == one, "{workers} workers write something else");
@@ -136,4 +155,68 @@ fn stamps_out_of_order_are_told_with_how_many_and_how_far() {
     let expected = "50 of 1000 packets of interface 0 are stamped before an earlier one, by at most 20 ms, from packet 15 on";
     assert_eq!(rows[0]["msg"].as_str().unwrap(), expected);
     assert_eq!(told(&out(250)), [], "a few");
+}
+
+/// Just as long as the threshold is a step, and a little less is none.
+#[test]
+fn a_step_is_one_from_the_threshold_on() {
+    // The last packet before the jump comes at 9.95 s.
+    assert_eq!(told(&found(jump(0, 11_950, 0), 1)), [(STEP, "low", 2)]);
+    assert_eq!(told(&found(jump(0, 11_949, 0), 1)), []);
+    assert_eq!(told(&found(jump(20_000, 27_950, 0), 1)), [(STEP, "medium", 2)], "back");
+    assert_eq!(told(&found(jump(20_000, 27_951, 0), 1)), []);
+    let of = |seconds: &str, behind| {
+        let threshold = format!("step_seconds={seconds}");
+        found_with(&["--notice-thresholds", &threshold], [frames(jump(0, behind, 0), 1)])
+    };
+    assert_eq!(told(&of("60", 69_950)), [(STEP, "low", 60)]);
+    assert_eq!(told(&of("60", 69_900)), []);
+}
+
+/// Hosts that are heard on another interface say nothing of this one.
+#[test]
+fn interfaces_are_judged_by_what_is_heard_on_them() {
+    let set = || frames(jump(0, 3_610_000, 0), 6);
+    let idle = || frames(jump(0, 3_610_000, 3_600_000), 6);
+    for (captures, number) in [([set(), idle()], 0), ([idle(), set()], 1)] {
+        let rows = found_with(&[], captures);
+        assert_eq!(told(&rows), [(STEP, "medium", 3600)]);
+        let said = rows[0]["msg"].as_str().unwrap();
+        assert!(said.starts_with(&format!("the stamps of interface {number} jump ")), "{said}");
+    }
+}
+
+/// Behind a step back the stamps are in order again.
+#[test]
+fn what_follows_a_step_is_not_late() {
+    let rows = found(jump(7_200_000, 3_610_000, 0), 1);
+    assert_eq!(told(&rows), [(STEP, "medium", 3599)]);
+    // Two steps, of which the second is no return to the time before the first.
+    let twice = jump(7_200_000, 3_610_000, 0);
+    let third = (0..200).map(|tick| (1_000_000 + tick * 50, 20_000 + tick as u32 * 50));
+    let rows = found(twice.into_iter().chain(third), 1);
+    assert_eq!(told(&rows), [(STEP, "medium", 3599), (STEP, "medium", 3599)]);
+    assert!(rows[1]["msg"].as_str().unwrap().contains("jumped 2 times"), "{rows:?}");
+}
+
+#[test]
+fn stamps_are_out_of_order_from_ten_and_one_in_a_hundred_on() {
+    /// So many packets, of which the first of each hundred are late, the first one by most.
+    fn out(packets: u64, late: u64) -> Vec<Value> {
+        let every = packets / late;
+        let moments = (0..packets).map(|tick| {
+            let is_late = tick % every == every / 2 && tick / every < late;
+            let by = if tick < every { 80 } else { 60 };
+            (100 + tick * 50 - if is_late { by } else { 0 }, tick as u32 * 50)
+        });
+        found(moments, 1)
+    }
+    const OUT: &str = "Netsniff::Stamps_Out_Of_Order";
+    assert_eq!(told(&out(1000, 10)), [(OUT, "high", 10)], "one in a hundred");
+    assert_eq!(told(&out(1010, 10)), [], "fewer");
+    assert_eq!(told(&out(200, 9)), [], "nine");
+    let rows = out(200, 10);
+    assert_eq!(told(&rows), [(OUT, "high", 10)]);
+    let said = rows[0]["msg"].as_str().unwrap();
+    assert!(said.ends_with("by at most 30 ms, from packet 11 on"), "{said}");
 }
