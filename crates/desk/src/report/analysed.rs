@@ -12,6 +12,7 @@ use netsniff_console::unfinished::Unfinished;
 use netsniff_console::{DAMAGED, DONE, UsageError};
 
 use super::material::{Material, SUMMARY};
+use super::stamps;
 
 /// A directory for logs that goes when it is no longer needed.
 #[derive(Debug)]
@@ -40,11 +41,14 @@ impl Analysed {
                 return Err(UsageError(said).into());
             }
         }
-        let interval = interval(captures)?;
+        let span =
+            stamps::ends(captures).map_or(0, |(first, last)| last.nanos().abs_diff(first.nanos()));
+        let interval = length(span as f64 / 1e9);
         let scratch = Self { directory: scratch()?, name: name_of(captures) };
         let summary = File::create_new(scratch.directory.path().join(SUMMARY))
             .context("cannot write the summary of the analysis")?;
-        let mut command = program()?;
+        let program = std::env::current_exe().context("cannot find this program")?;
+        let mut command = Command::new(program);
         command.arg("analyze");
         for capture in captures {
             // A name that begins with a dash is no option.
@@ -69,10 +73,6 @@ impl Analysed {
     }
 }
 
-fn program() -> anyhow::Result<Command> {
-    Ok(Command::new(std::env::current_exe().context("cannot find this program")?))
-}
-
 /// The captures, for the title.
 fn name_of(captures: &[PathBuf]) -> String {
     let name = |path: &PathBuf| {
@@ -95,29 +95,7 @@ fn scratch() -> anyhow::Result<Unfinished> {
     Ok(Unfinished::new(directory))
 }
 
-/// Milliseconds of an interval with which the captures have about as many as a picture shows.
-fn interval(captures: &[PathBuf]) -> anyhow::Result<i64> {
-    let mut command = program()?;
-    // A name that begins with a dash is no option.
-    command
-        .args(["info", "--json", "--"])
-        .args(captures)
-        .stdin(Stdio::null())
-        .stderr(Stdio::null());
-    let told = command.output().context("cannot look at the captures")?.stdout;
-    let told = String::from_utf8_lossy(&told);
-    let mut ends: Option<(f64, f64)> = None;
-    for line in told.lines() {
-        let Ok(facts) = serde_json::from_str::<serde_json::Value>(line) else { continue };
-        let time = |name: &str| facts.get(name)?.as_str()?.parse::<f64>().ok();
-        if let Some((first, last)) = time("earliest").zip(time("latest")) {
-            let (low, high) = ends.unwrap_or((first, last));
-            ends = Some((low.min(first), high.max(last)));
-        }
-    }
-    Ok(length(ends.map_or(0.0, |(first, last)| last - first)))
-}
-
+/// Milliseconds of an interval with which captures of so many seconds have about as many as a picture shows.
 fn length(seconds: f64) -> i64 {
     let least = (seconds * 1000.0 / SPANS as f64) as i64;
     LENGTHS.into_iter().find(|length| *length >= least).unwrap_or(LENGTHS[LENGTHS.len() - 1])

@@ -3,6 +3,7 @@
 //! | module | concern |
 //! |---|---|
 //! | `analysed` | captures to logs, by this program itself |
+//! | `stamps` | from when to when captures have packets |
 //! | `material`, `reading` | a directory of logs, and all of its rows, once each |
 //! | `sections` | what is gathered from rows, a file for each section |
 //! | `top` | the largest with an exact rest |
@@ -16,6 +17,7 @@ mod material;
 mod output;
 mod reading;
 mod sections;
+mod stamps;
 mod top;
 
 use std::path::{Path, PathBuf};

@@ -2,6 +2,10 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::thread;
+use std::time::Duration;
+
+use netsniff_testing::{Need, skip};
 
 use crate::generated::Folder;
 use crate::terminal::Tmux;
@@ -115,4 +119,56 @@ fn signals_take_it_away() {
         let screen = tmux.await_screen(&["ended 130"]);
         assert!(!screen.contains('#') && !screen.contains(" of "), "{screen}");
     }
+}
+
+/// A report reads captures twice, and both times a bar tells how far it is.
+#[test]
+fn a_report_has_a_bar_before_it_analyses() {
+    let folder = Folder::new("progress-report");
+    many(&folder);
+    let scratch = folder.path("scratch");
+    fs::create_dir(&scratch).unwrap();
+    let captures = "many.pcap ".repeat(10);
+    let line = format!("TMPDIR={} {NETSNIFF} report {captures} -o page.html", scratch.display());
+    let Some(tmux) = run("report", &folder, &line) else { return };
+    let logs = || fs::read_dir(&scratch).unwrap().count();
+    let screen = tmux.await_screen(&["#", " of ", "B/s, ", " packets"]);
+    assert_eq!(logs(), 0, "the analysis has begun: {screen}");
+    // That of the analysis begins anew.
+    while logs() == 0 {
+        thread::sleep(Duration::from_millis(50));
+    }
+    tmux.await_screen(&["#", " of ", "B/s, ", " packets"]);
+    tmux.keys(&["C-c"]);
+    let screen = tmux.await_screen(&["ended 130"]);
+    assert!(!screen.contains('#') && !screen.contains(" of "), "{screen}");
+    assert_eq!(logs(), 0);
+}
+
+/// What does not fit into memory is read before it is sent, to know how much there is, and that takes long.
+#[test]
+fn a_replay_of_more_than_fits_has_a_bar_before_it_sends() {
+    if !nix::unistd::geteuid().is_root() {
+        skip(Need::Root, "the bar of a replay was not looked at");
+        return;
+    }
+    let folder = Folder::new("progress-replay");
+    many(&folder);
+    let captures = "many.pcap ".repeat(10);
+    let of = |options: &str| {
+        let replay = format!("{NETSNIFF} replay -i none0 --memory 4K {options} {captures} >said");
+        let wire = "ip link add none0 type dummy && ip link set none0 up";
+        format!("unshare -n sh -c '{wire} && exec {replay}'")
+    };
+    let Some(tmux) = run("replay", &folder, &of("")) else { return };
+    tmux.await_screen(&["#", " of ", "B/s, ", " packets"]);
+    tmux.keys(&["C-c"]);
+    let screen = tmux.await_screen(&["ended 130"]);
+    assert!(!screen.contains('#') && !screen.contains(" of "), "{screen}");
+    // Nothing is told where that is asked for.
+    let Some(tmux) = run("replayquiet", &folder, &of("-q")) else { return };
+    thread::sleep(Duration::from_secs(2));
+    assert_eq!(tmux.call(&["capture-pane", "-p"]).trim(), "");
+    tmux.keys(&["C-c"]);
+    tmux.await_screen(&["ended 130"]);
 }

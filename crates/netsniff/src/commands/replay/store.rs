@@ -1,6 +1,7 @@
 //! The packets of the captures: in memory where they fit, else read ahead by a thread of its own.
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,6 +48,8 @@ pub(super) struct Store {
     pub(super) is_damaged: bool,
     /// Whether it was told what is wrong with captures that are read anew for each host and each round.
     has_told: Arc<AtomicBool>,
+    /// Whether nothing comes to the terminal while they are read.
+    is_quiet: bool,
 }
 
 /// What is known of all packets that can be sent.
@@ -90,10 +93,11 @@ impl Store {
     ) -> anyhow::Result<Self> {
         let mut inputs = open(paths, span)?;
         let (held, has_told) = (None, Arc::default());
-        let mut store = Self { paths: paths.to_vec(), span, held, is_damaged: false, has_told };
+        let (paths, is_damaged) = (paths.to_vec(), false);
+        let mut store = Self { paths, span, held, is_damaged, has_told, is_quiet };
         let fits = |size| size <= memory as u64;
         if inputs.size().is_none_or(fits) {
-            let is_whole = store.load(&mut inputs, memory, is_quiet)?;
+            let is_whole = store.load(&mut inputs, memory)?;
             // A pipe comes but once: what was read of it would be missing the next time.
             anyhow::ensure!(
                 is_whole || inputs.size().is_some(),
@@ -104,9 +108,9 @@ impl Store {
     }
 
     /// Reads all into memory; `false` where it is too much.
-    fn load(&mut self, inputs: &mut Inputs, memory: usize, is_quiet: bool) -> anyhow::Result<bool> {
+    fn load(&mut self, inputs: &mut Inputs, memory: usize) -> anyhow::Result<bool> {
         let (mut held, mut bytes) = (Vec::new(), 0);
-        let mut progress = interrupted::progress_line(inputs.size(), is_quiet)?;
+        let mut progress = interrupted::progress_line(inputs.size(), self.is_quiet)?;
         loop {
             let mut batch = Batch::default();
             let Ok(state) = inputs.read_batch(&mut batch);
@@ -161,18 +165,18 @@ impl Store {
         judge: &Judge,
         longest_gap: Option<Duration>,
     ) -> anyhow::Result<Facts> {
-        let (mut facts, mut batches) = (Facts::default(), self.begin()?);
+        let mut facts = Facts::default();
         let (mut recorded, mut steady) = (Recorded::new(1, 1, longest_gap), Steady::default());
-        while let Next::Batch(batch) = batches.next() {
-            for packet in batch.iter() {
-                let time = steady.at(packet.timestamp);
-                let PacketVerdict::Send(len) = judge.judge(&packet) else { continue };
+        self.each(|packet| {
+            let time = steady.at(packet.timestamp);
+            if let PacketVerdict::Send(len) = judge.judge(packet) {
                 let due = recorded.due(&Outgoing { recorded: time, len });
                 facts.packets += 1;
                 facts.bytes += len as u64;
                 facts.span = Duration::from_nanos(due);
             }
-        }
+            ControlFlow::Continue(())
+        })?;
         Ok(facts)
     }
 
@@ -183,19 +187,17 @@ impl Store {
     /// As [`Self::begin`].
     pub(super) fn addresses(&self, edit: &Edit) -> anyhow::Result<Numbered> {
         let mut edit = edit.clone();
-        let (mut numbered, mut batches) = (Numbered::default(), self.begin()?);
-        let mut frame = Vec::new();
-        while let Next::Batch(batch) = batches.next() {
-            for packet in batch.iter() {
-                frame.clear();
-                frame.extend_from_slice(packet.data);
-                // As it is sent: with zeroes for what was not captured, and room for a tag.
-                let len = packet.data.len().max((packet.wire_len as usize).min(LONGEST));
-                frame.resize(len + TAG, 0);
-                let len = edit.apply(&mut frame, len);
-                rewrite_addresses(&mut frame[..len], &mut numbered);
-            }
-        }
+        let (mut numbered, mut frame) = (Numbered::default(), Vec::new());
+        self.each(|packet| {
+            frame.clear();
+            frame.extend_from_slice(packet.data);
+            // As it is sent: with zeroes for what was not captured, and room for a tag.
+            let len = packet.data.len().max((packet.wire_len as usize).min(LONGEST));
+            frame.resize(len + TAG, 0);
+            let len = edit.apply(&mut frame, len);
+            rewrite_addresses(&mut frame[..len], &mut numbered);
+            ControlFlow::Continue(())
+        })?;
         Ok(numbered)
     }
 
@@ -205,12 +207,13 @@ impl Store {
     ///
     /// As [`Self::begin`].
     pub(super) fn sides(&self) -> anyhow::Result<Sides> {
-        let (mut sides, mut batches) = (Sides::default(), self.begin()?);
-        while let Next::Batch(batch) = batches.next() {
-            let ethernet = |packet: &Packet<'_>| packet.link_type == LinkType::ETHERNET;
-            let packets = batch.iter().filter(ethernet);
-            packets.for_each(|packet| sides.learn(packet.data, packet.wire_len));
-        }
+        let mut sides = Sides::default();
+        self.each(|packet| {
+            if packet.link_type == LinkType::ETHERNET {
+                sides.learn(packet.data, packet.wire_len);
+            }
+            ControlFlow::Continue(())
+        })?;
         Ok(sides)
     }
 
@@ -220,16 +223,38 @@ impl Store {
     ///
     /// As [`Self::begin`].
     pub(super) fn find(&self, holds: impl Fn(&Packet<'_>) -> bool) -> anyhow::Result<Option<u64>> {
-        let (mut number, mut batches) = (0, self.begin()?);
-        while let Next::Batch(batch) = batches.next() {
-            for packet in batch.iter() {
-                number += 1;
-                if holds(&packet) {
-                    return Ok(Some(number));
-                }
+        let (mut number, mut found) = (0, None);
+        self.each(|packet| {
+            number += 1;
+            found = holds(packet).then_some(number);
+            found.map_or(ControlFlow::Continue(()), |_| ControlFlow::Break(()))
+        })?;
+        Ok(found)
+    }
+
+    /// Shows all packets before any is sent, until there are enough. How far that is comes to the terminal, where it is
+    /// files that are read.
+    fn each(&self, mut take: impl FnMut(&Packet<'_>) -> ControlFlow<()>) -> anyhow::Result<()> {
+        if let Some(held) = &self.held {
+            let _ = held.iter().flat_map(Batch::iter).try_for_each(|packet| take(&packet));
+            return Ok(());
+        }
+        let mut inputs = open(&self.paths, self.span)?;
+        let mut progress = interrupted::progress_line(inputs.size(), self.is_quiet)?;
+        let mut batch = Batch::default();
+        loop {
+            let Ok(state) = inputs.read_batch(&mut batch);
+            let is_enough = batch.iter().try_for_each(|packet| take(&packet)).is_break();
+            progress.update(|| (inputs.bytes_read(), inputs.packets()));
+            if is_enough {
+                return Ok(());
+            }
+            if state == Progress::End {
+                drop(progress);
+                tell_damage(&inputs, &self.has_told);
+                return Ok(());
             }
         }
-        Ok(None)
     }
 }
 
@@ -266,15 +291,20 @@ fn read(mut inputs: Inputs, to: &SyncSender<StoreMessage>, has_told: &AtomicBool
             return;
         }
         if state == Progress::End {
-            let is_damaged = inputs.is_damaged();
-            if is_damaged && !has_told.swap(true, Ordering::Relaxed) {
-                inputs.report_damage();
-            }
             // Nobody to tell is no failure.
-            let _ = to.send(StoreMessage::End(is_damaged));
+            let _ = to.send(StoreMessage::End(tell_damage(&inputs, has_told)));
             return;
         }
     }
+}
+
+/// Whether something is wrong with captures, which is told once.
+fn tell_damage(inputs: &Inputs, has_told: &AtomicBool) -> bool {
+    let is_damaged = inputs.is_damaged();
+    if is_damaged && !has_told.swap(true, Ordering::Relaxed) {
+        inputs.report_damage();
+    }
+    is_damaged
 }
 
 fn open(paths: &[PathBuf], span: Option<Span>) -> anyhow::Result<Inputs> {
