@@ -283,6 +283,18 @@ mod tests {
     }
 
     #[test]
+    fn strings_that_stand_for_no_text_are_counted() {
+        let mut reader =
+            Reader::of(&b"{\"a\":\"\\ud800\",\"b\":[\"\\ud800\"],\"c\":\"\\u00e9\"}\n"[..]);
+        let row = reader.next_row().unwrap();
+        assert_eq!(
+            (row.text("a"), row.list("b"), row.text("c").as_deref()),
+            (None, None, Some("é"))
+        );
+        assert_eq!(reader.faults().values, 2);
+    }
+
+    #[test]
     fn a_log_with_its_last_line_is_whole() {
         assert!(!read(b"#fields\tts\n1.0\n#close\tx\n").1.is_open);
     }

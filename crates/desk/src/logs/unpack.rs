@@ -286,8 +286,26 @@ mod tests {
             for piece in [&packed[..1], &packed[1..3], &packed[3..5000], &packed[5000..]] {
                 file.0.lock().unwrap().extend(piece);
                 read.extend(all(&mut grows).unwrap());
+                // However often it is asked in vain.
+                (0..40).for_each(|_| assert_eq!(grows.read(&mut [0; 100]).unwrap(), 0));
             }
             assert!(read == text && grows.end().is_ok());
+        }
+    }
+
+    #[test]
+    fn all_that_was_packed_so_far_is_there() {
+        let text = text();
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+        gzip.write_all(&text).unwrap();
+        gzip.flush().unwrap();
+        let mut zstd = zstd::Encoder::new(Vec::new(), 3).unwrap();
+        zstd.write_all(&text).unwrap();
+        zstd.flush().unwrap();
+        for packed in [gzip.get_ref(), zstd.get_ref()] {
+            let mut begun = Unpacked::new(io::Cursor::new(packed.clone()));
+            assert!(all(&mut begun).unwrap() == text);
+            assert!(begun.end().is_err());
         }
     }
 
