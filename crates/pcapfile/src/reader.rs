@@ -324,6 +324,10 @@ impl<R: Read> Source for Reader<R> {
             } else {
                 self.scan(batch, filled);
             }
+            if self.state == State::Ended {
+                self.input.close();
+                self.carry = Vec::new();
+            }
         }
         Ok(if self.state == State::Ended { Progress::End } else { Progress::More })
     }
@@ -389,6 +393,8 @@ fn unknown(head: &[u8]) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     /// A little-endian microsecond file of packets with the given captured and wire lengths.
@@ -427,6 +433,36 @@ mod tests {
         let (lengths, reader) = read(&*bytes);
         assert_eq!(lengths, [60, 262_144, 0, 9000]);
         assert_eq!((reader.position(), reader.damage_count()), (bytes.len() as u64, 0));
+    }
+
+    /// An input whose end others see.
+    struct Watched(
+        std::io::Cursor<Vec<u8>>,
+        #[expect(dead_code, reason = "it is counted")] Arc<()>,
+    );
+
+    impl Read for Watched {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            self.0.read(buffer)
+        }
+    }
+
+    #[test]
+    fn behind_the_end_nothing_is_open_and_all_is_known() {
+        let plain = file(&[(60, 60), (100, 100)]);
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut packer, &plain).unwrap();
+        for (bytes, layers) in [(plain, 0), (packer.finish().unwrap(), 1)] {
+            let (open, len) = (Arc::new(()), bytes.len() as u64);
+            let (lengths, mut reader) =
+                read(Watched(std::io::Cursor::new(bytes), Arc::clone(&open)));
+            assert_eq!((lengths.as_slice(), Arc::strong_count(&open)), (&[60, 100][..], 1));
+            assert_eq!((reader.bytes_read(), reader.packets()), (len, 2));
+            assert_eq!(reader.compression().count(), layers);
+            let mut batch = Batch::default();
+            assert_eq!(reader.read_batch(&mut batch).unwrap(), Progress::End);
+            assert!(batch.packets.is_empty());
+        }
     }
 
     /// Gives one piece at each read.

@@ -233,7 +233,11 @@ impl<R: Read> Read for Lz4<R> {
 
 /// A file of which at most two layers of compression are taken off.
 pub(crate) struct Unpacked<R: Read> {
-    input: Peeked<Layer<Layer<R>>>,
+    /// `None` behind the end: of many files that were read nothing is kept that only reading needs.
+    input: Option<Box<Peeked<Layer<Layer<R>>>>>,
+    compression: [Option<Compression>; 2],
+    /// Bytes that were read from the file itself up to its end.
+    taken: u64,
 }
 
 impl<R: Read> Unpacked<R> {
@@ -243,35 +247,42 @@ impl<R: Read> Unpacked<R> {
         let outer = Peeked::new(outer).map_err(|(layer, error)| classify(fault(&layer), error))?;
         let inner = Layer::new(outer)?;
         let input = Peeked::new(inner).map_err(|(layer, error)| classify(fault2(&layer), error))?;
-        Ok(Self { input })
+        let inner = &input.inner;
+        let compression = [inner.source().inner.compression(), inner.compression()];
+        Ok(Self { input: Some(Box::new(input)), compression, taken: 0 })
     }
 
     /// The first bytes, unpacked.
     pub(crate) fn head(&self) -> &[u8] {
-        self.input.head()
+        self.input.as_ref().map_or(&[], |input| input.head())
     }
 
     /// The layers of compression, outermost first.
     pub(crate) fn compression(&self) -> impl Iterator<Item = Compression> {
-        let inner = &self.input.inner;
-        inner.source().inner.compression().into_iter().chain(inner.compression())
+        self.compression.into_iter().flatten()
     }
 
     /// Bytes that were read from the file itself.
     pub(crate) fn taken(&self) -> u64 {
-        self.input.inner.source().inner.source().taken
+        self.input.as_ref().map_or(self.taken, |it| it.inner.source().inner.source().taken)
     }
 
     /// Which decoder failed, after a failure to read; `None` where it was the file itself.
     pub(crate) fn fault(&self) -> Option<Compression> {
-        fault2(&self.input.inner)
+        fault2(&self.input.as_ref()?.inner)
+    }
+
+    /// Closes the file, of which nothing more is read.
+    pub(crate) fn close(&mut self) {
+        self.taken = self.taken();
+        self.input = None;
     }
 }
 
 impl<R: Read> Read for Unpacked<R> {
     #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.input.read(buffer)
+        self.input.as_mut().map_or(Ok(0), |input| input.read(buffer))
     }
 }
 
