@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use live_bed::{Bed, Sent};
@@ -26,6 +26,8 @@ struct Served {
     child: Child,
     address: String,
     directory: PathBuf,
+    /// What it says behind its address.
+    said: Option<JoinHandle<Vec<String>>>,
 }
 
 impl Served {
@@ -44,8 +46,8 @@ impl Served {
             Some(line.strip_prefix("netsniff: open http://")?.trim_end_matches('/').to_owned())
         });
         // Who writes must not wait.
-        thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
-        Self { child, address: address.expect("an address"), directory }
+        let said = thread::spawn(move || lines.map_while(Result::ok).collect());
+        Self { child, address: address.expect("an address"), directory, said: Some(said) }
     }
 
     /// The one process that it has started of this subcommand.
@@ -138,8 +140,15 @@ fn an_analysis_ends_when_its_server_is_killed() {
     bed.in_receiver(|| {
         let served = Served::start("killed", &["--interval", "200ms", "-o", "logs"]);
         let analysis = served.started("analyze");
+        // It shows nothing before it captures.
+        let begin = Instant::now();
+        while !served.ask("GET /", "").contains("up to ") {
+            assert!(begin.elapsed() < PATIENCE, "nothing is captured");
+            bed.send(&Sent { count: 50, size: 200, rate: 5_000 });
+            thread::sleep(10 * PAUSE);
+        }
         bed.send(&Sent { count: 500, size: 200, rate: 5_000 });
-        served.await_text("/", "up to ");
+        thread::sleep(Duration::from_millis(500));
         assert!(runs(&analysis));
         served.signal("-KILL");
         let took = await_end(&analysis, SOON);
@@ -172,6 +181,8 @@ fn a_recording_of_a_browser_ends_whole_with_its_server() {
         let status = served.child.wait().unwrap();
         assert_eq!(status.code(), Some(0));
         assert!(!runs(&recording), "it goes on without its server");
+        let said = served.said.take().unwrap().join().unwrap();
+        assert!(said.iter().any(|line| line.contains("recorded to ")), "{said:?}");
         let files: Vec<_> = fs::read_dir(&served.directory)
             .unwrap()
             .map(|entry| entry.unwrap().path())
@@ -187,5 +198,7 @@ fn a_recording_of_a_browser_ends_whole_with_its_server() {
         assert_eq!(told.status.code(), Some(0), "{}", String::from_utf8_lossy(&told.stderr));
         let facts: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
         assert_eq!(facts["packets"].as_u64(), Some(300), "{facts}");
+        // What the interface counted stands at the end of the file.
+        assert_eq!(facts["interfaces"][0]["received"].as_u64(), Some(300), "{facts}");
     });
 }
