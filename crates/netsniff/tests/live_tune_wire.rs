@@ -27,6 +27,10 @@ const CANDIDATE: &str = "sysctl -w net.core.netdev_max_backlog='4000'";
 /// How long it may take until a change is tried: runs are repeated on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(180);
 
+/// By when the tuner surely has read again what it set, which it would take for a refusal of the kernel if it were another
+/// value by then. A run takes several times as long.
+const SETTLED: Duration = Duration::from_millis(200);
+
 /// Two machines; this one receives on another processor than it is sent from, and its backlog has room for one packet.
 struct Short {
     machines: Machines,
@@ -81,6 +85,7 @@ impl Short {
             assert!(Instant::now() < end, "the change is not tried");
             assert!(tuner.0.try_wait().unwrap().is_none(), "it has ended");
             if self.is_tried() {
+                thread::sleep(SETTLED);
                 tuner.hold();
                 if self.is_tried() {
                     return tuner;
