@@ -5,6 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use netsniff_analysis::SortKey;
@@ -14,11 +15,21 @@ use netsniff_packet::Timestamp;
 
 use super::descriptors::Identity;
 use super::format::LogEncoder;
-use super::log_file::LogFile;
+use super::log_file::{LogFile, MOST_KEPT};
+use super::manifest::{self, Manifest};
 use super::rolled::{self, Renamer, Roll, Schedule};
 use super::row_file::RowFile;
 use super::watch::Watch;
 use super::{Format, LiveSink, RowSink, SinkBooks};
+
+/// What the name of a file ends with that can be read once it has ended, until then.
+const PART: &str = "parquet.part";
+
+/// How often such files end, of a run that goes on for long, where nobody says how often.
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Bytes of rows that the encoders of all logs may keep.
+const MOST_KEPT_BY_ALL: usize = 8 * MOST_KEPT;
 
 /// One file for each log that has rows.
 #[derive(Debug)]
@@ -31,6 +42,10 @@ pub struct LogFiles {
     schedule: Option<Schedule>,
     /// Bytes that a file may have before its footer.
     most: u64,
+    /// Bytes of memory that rows take which encoders keep, and no less.
+    kept_bytes: usize,
+    /// The list of whole files, where they can be read only then.
+    manifest: Option<Manifest>,
     watch: Option<Arc<Watch>>,
     books: SinkBooks,
     /// Says which files are begun and ended.
@@ -62,6 +77,11 @@ impl LogFiles {
                     .with_context(|| format!("cannot replace the old log {}", path.display()))?;
             }
         }
+        let manifest = directory.join(manifest::NAME);
+        if is_own(&manifest) {
+            fs::remove_file(&manifest)
+                .with_context(|| format!("cannot replace the old {}", manifest.display()))?;
+        }
         Ok(files)
     }
 
@@ -85,9 +105,12 @@ impl LogFiles {
                 files.set_aside(log, other)?;
             }
         }
-        files.schedule = roll.every.map(|every| Schedule::new(every, now));
+        let by_hour = format.is_read_whole().then_some(HOUR);
+        files.schedule = roll.every.or(by_hour).map(|every| Schedule::new(every, now));
         let mut footer = Vec::new();
-        LOGS.iter().take(1).for_each(|log| format.encoder(log).footer(now, &mut footer));
+        for log in LOGS.iter().take(1) {
+            format.encoder(log).footer(now, &mut footer)?;
+        }
         let footer = footer.len() as u64;
         files.most = roll.size.map_or(u64::MAX, |size| size.saturating_sub(footer));
         Ok(files)
@@ -103,12 +126,17 @@ impl LogFiles {
             is_live: false,
             schedule: None,
             most: u64::MAX,
+            kept_bytes: 0,
+            manifest: format.is_read_whole().then(|| Manifest::of(directory)),
             watch: None,
             books: SinkBooks::default(),
             tell: |_| {},
         };
-        for path in (0..LOGS.len()).map(|log| files.path_of(log, files.format.extension())) {
+        for path in (0..LOGS.len()).map(|log| files.path_of(log, files.extension())) {
             unlinked::refuse(&path).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        if let Some(path) = files.manifest.as_ref().map(Manifest::path) {
+            unlinked::refuse(path).with_context(|| format!("cannot write {}", path.display()))?;
         }
         Ok(files)
     }
@@ -128,6 +156,14 @@ impl LogFiles {
     /// The first file that could not be written to its end. The others are ended all the same.
     pub fn finish(mut self, closed: Timestamp) -> anyhow::Result<()> {
         self.end(closed)
+    }
+
+    /// What the name of a file ends with while it is written.
+    const fn extension(&self) -> &'static str {
+        match self.format.is_read_whole() {
+            true => PART,
+            false => self.format.extension(),
+        }
     }
 
     fn path_of(&self, log: usize, extension: &str) -> PathBuf {
@@ -153,8 +189,11 @@ impl LogFiles {
             self.books.refused.add_rows(at, 1);
             return result;
         };
+        let before = file.kept_bytes;
         file.push(row);
-        if file.has_room() { result } else { result.and(self.write_out(at)) }
+        let has_room = file.has_room();
+        self.kept_bytes += file.kept_bytes.saturating_sub(before);
+        result.and(if has_room { self.bound_kept() } else { self.write_out(at) })
     }
 
     /// Opens the file of a log, of which the first row belongs at `time`, for the rows of an encoder, or of a new one.
@@ -183,9 +222,9 @@ impl LogFiles {
         encoder: Option<Box<dyn LogEncoder>>,
     ) -> anyhow::Result<LogFile> {
         let log = LOGS.get(at).context("a row of a log that is not in the list")?;
-        let path = self.path_of(at, self.format.extension());
+        let path = self.path_of(at, self.extension());
         if self.is_live {
-            self.set_aside(at, self.format.extension())?;
+            self.set_aside(at, self.extension())?;
         }
         let file = if self.is_live { open_beside(&path) } else { unlinked::create(&path) };
         let file = file.with_context(|| format!("cannot create {}", path.display()))?;
@@ -209,6 +248,7 @@ impl LogFiles {
             written: 0,
             kept: 0,
             unsettled: encoder.unsettled(),
+            kept_bytes: encoder.kept_bytes(),
             encoder,
             opened: time,
             header,
@@ -234,6 +274,25 @@ impl LogFiles {
         Ok(())
     }
 
+    /// Gives the ended file of a log, of which the first row belongs at `opened`, the name by which it is found.
+    fn rename_ended(&mut self, at: usize, path: &Path, opened: Timestamp) -> io::Result<PathBuf> {
+        let extension = self.format.extension();
+        if !self.format.is_read_whole() {
+            return self.rename((at, extension), path, opened);
+        }
+        if !self.is_live {
+            let name = self.path_of(at, extension);
+            return fs::rename(path, &name).map(|()| name);
+        }
+        let (Some(log), Some(known)) = (self.logs.get_mut(at), LOGS.get(at)) else {
+            return Ok(path.to_owned());
+        };
+        let part = rolled::partition(known.path, opened);
+        fs::create_dir_all(self.directory.join(&part))?;
+        let name = |time, number| part.join(rolled::name(known.path, time, number, extension));
+        log.renamer.rename(&self.directory, name, path, opened)
+    }
+
     fn rename(
         &mut self,
         (at, extension): (usize, &str),
@@ -247,11 +306,41 @@ impl LogFiles {
         log.renamer.rename(&self.directory, name, path, time)
     }
 
+    /// Writes the rows of the log that keeps most, where all together keep too many.
+    #[inline]
+    fn bound_kept(&mut self) -> anyhow::Result<()> {
+        if self.kept_bytes < MOST_KEPT_BY_ALL { Ok(()) } else { self.write_largest() }
+    }
+
+    #[cold]
+    fn write_largest(&mut self) -> anyhow::Result<()> {
+        let kept = |log: &Log| log.file.as_ref().map_or(0, |file| file.kept_bytes);
+        let all = self.logs.iter().map(kept);
+        // What was counted before a file was ended is forgotten here.
+        self.kept_bytes = all.clone().sum();
+        let largest = all.enumerate().max_by_key(|&(_, bytes)| bytes);
+        match largest {
+            Some((at, _)) if self.kept_bytes >= MOST_KEPT_BY_ALL => self.write_out(at),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the rows of a log that wait, but for those that an encoder had better keep.
+    fn write_settled(&mut self, at: usize) -> anyhow::Result<()> {
+        let file = self.logs.get(at).and_then(|log| log.file.as_ref());
+        if file.is_some_and(|file| file.encoder.waits_for_more()) {
+            return Ok(());
+        }
+        self.write_out(at)
+    }
+
     /// Writes the rows of a log that wait.
     fn write_out(&mut self, at: usize) -> anyhow::Result<()> {
         let Some(log) = self.logs.get_mut(at) else { return Ok(()) };
         let Some(file) = &mut log.file else { return Ok(()) };
+        let before = file.kept_bytes;
         let out = file.write_out();
+        self.kept_bytes = self.kept_bytes.saturating_sub(before - file.kept_bytes.min(before));
         self.books.written.add_rows(at, out.written);
         self.books.refused.add_rows(at, out.refused);
         let result = out.result.with_context(|| format!("cannot write {}", file.path.display()));
@@ -268,33 +357,63 @@ impl LogFiles {
         }
         let Some(log) = self.logs.get_mut(at) else { return Ok(()) };
         let Some(file) = &mut log.file else { return Ok(()) };
-        let footer = file.footer(closed);
-        let ended = file.rows.write_frame(&footer);
+        let (ended, footer) = file.end(closed);
         let ended = ended.with_context(|| format!("cannot write {}", file.path.display()));
         let (path, opened, said) = (file.path.clone(), file.opened, file.summary());
         // Whoever took it away, as logrotate(8) does, has seen to its name.
         let is_there = file.is_there();
         log.rest_after(&ended);
         ended?;
-        let renamed = if is_there {
-            self.rename((at, self.format.extension()), &path, opened)
-        } else {
-            Ok(path.clone())
-        };
+        let renamed =
+            if is_there { self.rename_ended(at, &path, opened) } else { Ok(path.clone()) };
         let Some(log) = self.logs.get_mut(at) else { return Ok(()) };
+        let mut listed = Ok(());
         match &renamed {
             Ok(name) => {
-                log.file = None;
+                let file = log.file.take();
                 (self.tell)(&format!("rolled {said}, now {}", name.display()));
+                if let Some(file) = file.filter(|_| is_there) {
+                    listed = self.list(at, name, &file, closed);
+                }
             }
             Err(_) => {
                 if let Some(file) = &mut log.file {
-                    file.rows.cut_frame(footer.len());
+                    file.rows.cut_frame(footer);
                     file.is_staying = true;
                 }
             }
         }
-        renamed.map(drop).with_context(|| format!("cannot rename {}", path.display()))
+        renamed.with_context(|| format!("cannot rename {}", path.display()))?;
+        listed
+    }
+
+    /// Gives the last file of a log its name, where it has none yet by which it is found.
+    fn name_last(
+        &mut self,
+        at: usize,
+        file: &mut LogFile,
+        closed: Timestamp,
+    ) -> anyhow::Result<()> {
+        if !self.format.is_read_whole() || file.identity.is_none() || !file.is_there() {
+            return Ok(());
+        }
+        let named = self.rename_ended(at, &file.path, file.opened);
+        file.path = named.with_context(|| format!("cannot rename {}", file.path.display()))?;
+        self.list(at, &file.path, file, closed)
+    }
+
+    /// Puts a file that has ended on the list of whole files.
+    fn list(
+        &self,
+        at: usize,
+        path: &Path,
+        file: &LogFile,
+        closed: Timestamp,
+    ) -> anyhow::Result<()> {
+        let (Some(manifest), Some(log)) = (&self.manifest, LOGS.get(at)) else { return Ok(()) };
+        let name = path.strip_prefix(&self.directory).unwrap_or(path);
+        let listed = manifest.add(log.path, name, file, closed);
+        listed.with_context(|| format!("cannot write {}", manifest.path().display()))
     }
 
     /// Goes on in a new file where somebody removed the old one.
@@ -314,6 +433,7 @@ impl LogFiles {
                 file.rows.adopt(&mut rows);
                 file.kept = kept;
                 file.unsettled = file.encoder.unsettled();
+                file.kept_bytes = file.encoder.kept_bytes();
             }
             None => self.books.refused.add_rows(at, rows.discard() + kept),
         }
@@ -341,14 +461,17 @@ impl RowSink for LogFiles {
         if let Some(Log { file: Some(file), is_resting: false, .. }) = self.logs.get_mut(log)
             && file.size().saturating_add(bytes.len() as u64) <= self.most
         {
+            let before = file.kept_bytes;
             file.push(bytes);
-            return if file.has_room() { Ok(()) } else { self.write_out(log) };
+            let has_room = file.has_room();
+            self.kept_bytes += file.kept_bytes.saturating_sub(before);
+            return if has_room { self.bound_kept() } else { self.write_out(log) };
         }
         self.row_of_new_file(log, key.time, bytes)
     }
 
     fn publish(&mut self) -> anyhow::Result<()> {
-        self.each(Self::write_out)
+        self.each(Self::write_settled)
     }
 }
 
@@ -368,7 +491,7 @@ impl LiveSink for LogFiles {
                 log.file.iter_mut().for_each(|file| file.is_staying = false);
             }
             files.replace_removed(at)?;
-            if is_due { files.roll_log(at, now) } else { files.write_out(at) }
+            if is_due { files.roll_log(at, now) } else { files.write_settled(at) }
         })
     }
 
@@ -384,12 +507,13 @@ impl LiveSink for LogFiles {
             let result = files.write_out(at);
             let Some(log) = files.logs.get_mut(at) else { return result };
             let Some(mut file) = log.file.take() else { return result };
-            let footer = file.footer(closed);
-            let ended = file.rows.write_frame(&footer);
-            if ended.is_ok() {
+            let (ended, _) = file.end(closed);
+            let ended = ended.with_context(|| format!("cannot write {}", file.path.display()));
+            let named = ended.and_then(|()| files.name_last(at, &mut file, closed));
+            if named.is_ok() {
                 (files.tell)(&format!("wrote {}", file.summary()));
             }
-            result.and(ended.with_context(|| format!("cannot write {}", file.path.display())))
+            result.and(named)
         })
     }
 
@@ -410,7 +534,7 @@ impl Log {
 
 /// What names of logs of any format end with, each once.
 fn extensions() -> BTreeSet<&'static str> {
-    Format::ALL.iter().map(|format| format.extension()).collect()
+    Format::ALL.iter().map(|format| format.extension()).chain([PART]).collect()
 }
 
 /// Whether there is a file that a log of an earlier run may be. Pipes are there on purpose, for a log to
@@ -441,7 +565,6 @@ mod tests {
     use netsniff_testing::full_device;
 
     use super::*;
-    use crate::log_file::MOST_UNSETTLED;
 
     /// A directory of its own, removed at the end.
     struct Directory(PathBuf);
@@ -516,10 +639,11 @@ mod tests {
             self.rows.push(row.to_vec());
         }
 
-        fn settle(&mut self, out: &mut Vec<u8>) {
+        fn settle(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
             self.settled += self.rows.len() as u64;
             out.extend_from_slice(&[&b"["[..], &self.rows.concat(), b"];"].concat());
             self.rows.clear();
+            Ok(())
         }
 
         fn unsettled(&self) -> usize {
@@ -530,8 +654,9 @@ mod tests {
             self.settled -= rows;
         }
 
-        fn footer(&mut self, _: Timestamp, out: &mut Vec<u8>) {
+        fn footer(&mut self, _: Timestamp, out: &mut Vec<u8>) -> io::Result<()> {
             out.extend_from_slice(format!("end {}", self.settled).as_bytes());
+            Ok(())
         }
     }
 
@@ -586,7 +711,7 @@ mod tests {
     fn an_encoder_keeps_no_more_than_its_bound() {
         let directory = Directory::new("bound");
         let mut files = batches(&directory, Roll::default());
-        let row = "x".repeat(MOST_UNSETTLED / 4);
+        let row = "x".repeat(MOST_KEPT / 4);
         add(&mut files, &[row.as_str(); 3]);
         assert_eq!(files.books().written.total(), 0);
         add(&mut files, &[row.as_str()]);
@@ -618,6 +743,94 @@ mod tests {
         files.end(TIME).unwrap();
         let text = fs::read_to_string(directory.0.join("conn.log")).unwrap();
         assert_eq!(text, "begin;[d];end 1");
+    }
+
+    /// A row of the log `conn` as tables have it: nothing is set.
+    #[cfg(feature = "parquet")]
+    const CELLS: &[u8] = &[0; 64];
+
+    /// Rows that a table of the log `conn` has.
+    #[cfg(feature = "parquet")]
+    fn rows_of(path: &Path) -> i64 {
+        use parquet::file::reader::{FileReader as _, SerializedFileReader};
+        let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
+        reader.metadata().file_metadata().num_rows()
+    }
+
+    #[cfg(feature = "parquet")]
+    #[test]
+    fn a_table_has_its_name_once_it_is_whole() {
+        let directory = Directory::new("table");
+        fs::create_dir_all(&directory.0).unwrap();
+        for old in ["conn.parquet", "dns.parquet.part", manifest::NAME] {
+            fs::write(directory.0.join(old), b"old").unwrap();
+        }
+        let mut files = LogFiles::create(&directory.0, Format::Parquet).unwrap();
+        assert_eq!(fs::read_dir(&directory.0).unwrap().count(), 0);
+        for _ in 0..3 {
+            files.row(0, &SortKey::first_at(TIME), CELLS).unwrap();
+        }
+        files.publish().unwrap();
+        let (part, whole) =
+            (directory.0.join("conn.parquet.part"), directory.0.join("conn.parquet"));
+        assert!(part.exists() && !whole.exists() && !directory.0.join(manifest::NAME).exists());
+        files.finish(TIME).unwrap();
+        assert!(!part.exists());
+        assert_eq!(rows_of(&whole), 3);
+        let bytes = fs::metadata(&whole).unwrap().len();
+        let listed = format!(
+            "{{\"log\":\"conn\",\"file\":\"conn.parquet\",\"rows\":3,\"bytes\":{bytes},\"opened\":1317402178.000000,\
+             \"closed\":1317402178.000000}}\n"
+        );
+        assert_eq!(fs::read_to_string(directory.0.join(manifest::NAME)).unwrap(), listed);
+    }
+
+    #[cfg(feature = "parquet")]
+    #[test]
+    fn tables_of_a_long_run_lie_by_log_and_hour() {
+        let directory = Directory::new("tables");
+        let mut files =
+            LogFiles::live(&directory.0, Format::Parquet, Roll::default(), TIME).unwrap();
+        let later = Timestamp::from_nanos(TIME.nanos() + 3_600_000_000_000);
+        for time in [TIME, later] {
+            files.row(0, &SortKey::first_at(time), CELLS).unwrap();
+            files.row(0, &SortKey::first_at(time), CELLS).unwrap();
+            // Nobody can read a table before its end, so that rows may wait for others.
+            files.flush(time).unwrap();
+            files.flush(time).unwrap();
+            if time == TIME {
+                assert_eq!(files.books().written.total(), 0);
+            }
+        }
+        files.end(later).unwrap();
+        let day = directory.0.join("log=conn/date=2011-09-30");
+        let first = day.join("hour=17/conn.2011-09-30-17-02-58.parquet");
+        // The hour ended before its rows were flushed, which belong to the one before.
+        let second = day.join("hour=18/conn.2011-09-30-18-02-58.parquet");
+        let counted: Vec<_> =
+            [first, second].iter().filter(|it| it.exists()).map(|it| rows_of(it)).collect();
+        assert_eq!(counted.iter().sum::<i64>(), 4, "{counted:?}");
+        assert_eq!(files.books().written.total(), 4);
+        let listed = fs::read_to_string(directory.0.join(manifest::NAME)).unwrap();
+        assert_eq!(listed.lines().count(), counted.len());
+        assert!(listed.contains("\"file\":\"log=conn/date=2011-09-30/hour=17/conn.2011-"));
+        assert!(!directory.0.join("conn.parquet.part").exists());
+    }
+
+    #[cfg(feature = "parquet")]
+    #[test]
+    fn all_logs_together_keep_no_more_than_their_bound() {
+        let directory = Directory::new("kept-by-all");
+        let mut files = LogFiles::create(&directory.0, Format::Parquet).unwrap();
+        // Each log has one long text, which no column takes: its bytes count as kept.
+        let row = vec![0; MOST_KEPT / 2];
+        for log in 0..LOGS.len() {
+            files.row(log, &SortKey::first_at(TIME), &row).unwrap();
+            assert!(files.kept_bytes < MOST_KEPT_BY_ALL, "{log}");
+        }
+        assert!(LOGS.len() > 2 * MOST_KEPT_BY_ALL / MOST_KEPT, "the bound was reached");
+        assert!(files.books().written.total() > 0);
+        files.finish(TIME).unwrap();
     }
 
     #[test]

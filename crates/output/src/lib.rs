@@ -13,6 +13,7 @@ mod format;
 mod live_stream;
 mod log_file;
 mod log_writer;
+mod manifest;
 mod nowhere;
 mod one_log;
 mod rolled;

@@ -1,6 +1,7 @@
 //! The file of a log that is being written: its rows, what encodes them, and what tells it from other files.
 
 use std::fs;
+use std::io;
 use std::path::PathBuf;
 
 use netsniff_console::number;
@@ -10,8 +11,8 @@ use super::descriptors::Identity;
 use super::format::LogEncoder;
 use super::row_file::{RowFile, WriteOut};
 
-/// Bytes of rows that an encoder may keep before they are written, with what the end of its file grows by.
-pub(super) const MOST_UNSETTLED: usize = 8 << 20;
+/// Bytes of rows that an encoder may keep before they are written.
+pub(super) const MOST_KEPT: usize = 8 << 20;
 
 /// A file of a log, open.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(super) struct LogFile {
     pub(super) kept: u64,
     /// Bytes that they will take, and that its end grows by.
     pub(super) unsettled: usize,
+    /// Bytes of memory that they take.
+    pub(super) kept_bytes: usize,
     pub(super) opened: Timestamp,
     /// Bytes before the first row.
     pub(super) header: u64,
@@ -38,12 +41,13 @@ pub(super) struct LogFile {
 impl LogFile {
     #[inline]
     pub(super) fn push(&mut self, row: &[u8]) {
-        let Self { rows, encoder, kept, unsettled, .. } = self;
+        let Self { rows, encoder, kept, unsettled, kept_bytes, .. } = self;
         *kept += 1;
         if rows.push(*kept, |out| encoder.row(row, out)) {
             *kept = 0;
         } else {
             *unsettled = encoder.unsettled();
+            *kept_bytes = encoder.kept_bytes();
         }
     }
 
@@ -56,21 +60,35 @@ impl LogFile {
     /// Whether a row may be added before [`Self::write_out`] is called.
     #[inline]
     pub(super) const fn has_room(&self) -> bool {
-        self.rows.has_room() && self.unsettled < MOST_UNSETTLED
+        self.rows.has_room() && self.kept_bytes < MOST_KEPT
     }
 
     /// Writes the rows that wait and those that are kept; afterwards there are none.
     pub(super) fn write_out(&mut self) -> WriteOut {
-        let Self { rows, encoder, written, kept, unsettled, .. } = self;
-        if *kept > 0 && rows.push(*kept, |out| encoder.settle(out)) {
-            *kept = 0;
+        let Self { rows, encoder, kept, .. } = self;
+        let mut settled = Ok(());
+        let all = core::mem::take(kept);
+        if all > 0 && !rows.push(all, |out| settled = encoder.settle(out)) && settled.is_ok() {
+            *kept = all;
         }
+        let mut out = self.write_settled();
+        if settled.is_err() {
+            out.refused += all;
+            out.result = out.result.and(settled);
+        }
+        out
+    }
+
+    /// Writes the rows that wait, without those that are kept.
+    pub(super) fn write_settled(&mut self) -> WriteOut {
+        let Self { rows, encoder, written, unsettled, kept_bytes, .. } = self;
         let out = rows.write_out();
         *written += out.written;
         if out.refused > 0 {
             encoder.refused(out.refused);
         }
         *unsettled = encoder.unsettled();
+        *kept_bytes = encoder.kept_bytes();
         out
     }
 
@@ -80,11 +98,11 @@ impl LogFile {
         format!("{}: {rows}, {bytes}", self.path.display())
     }
 
-    /// What it ends with.
-    pub(super) fn footer(&mut self, closed: Timestamp) -> Vec<u8> {
+    /// Writes what it ends with, which has so many bytes.
+    pub(super) fn end(&mut self, closed: Timestamp) -> (io::Result<()>, usize) {
         let mut footer = Vec::new();
-        self.encoder.footer(closed, &mut footer);
-        footer
+        let encoded = self.encoder.footer(closed, &mut footer);
+        (encoded.and_then(|()| self.rows.write_frame(&footer)), footer.len())
     }
 
     /// Whether it still has its name.

@@ -1,6 +1,7 @@
 //! One log in the hands of a caller, who has its rows and wants them as a file has them.
 
 use core::fmt;
+use std::io;
 
 use netsniff_analysis::Record;
 use netsniff_analysis::record::LogType;
@@ -45,9 +46,13 @@ impl OneLog {
     }
 
     /// Appends what is left, and what it ends with; `closed` is when it did.
-    pub fn end(&mut self, closed: Timestamp, out: &mut Vec<u8>) {
-        self.encoder.settle(out);
-        self.encoder.footer(closed, out);
+    ///
+    /// # Errors
+    ///
+    /// When that cannot be encoded: the file is not whole.
+    pub fn end(&mut self, closed: Timestamp, out: &mut Vec<u8>) -> io::Result<()> {
+        self.encoder.settle(out)?;
+        self.encoder.footer(closed, out)
     }
 }
 
@@ -69,7 +74,7 @@ mod tests {
         let (mut file, mut out) = (OneLog::new(format, note.log()), Vec::new());
         file.begin(Timestamp::from_nanos(0), &mut out);
         file.row(&note, &mut out);
-        file.end(Timestamp::from_nanos(1_000_000_000), &mut out);
+        file.end(Timestamp::from_nanos(1_000_000_000), &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 

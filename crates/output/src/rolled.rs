@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use netsniff_console::calendar::Date;
 use netsniff_packet::Timestamp;
 
 use crate::format::digits;
@@ -103,6 +104,13 @@ pub(super) fn name(log: &str, time: Timestamp, number: u32, extension: &str) -> 
     let date = String::from_utf8_lossy(&date);
     let number = if number > 1 { format!("-{number}") } else { String::new() };
     format!("{log}.{date}{number}.{extension}").into()
+}
+
+/// The directories of a log that was opened at `time`, in UTC, by which readers of tables find it:
+/// `log=conn/date=2026-11-22/hour=13`.
+pub(super) fn partition(log: &str, time: Timestamp) -> PathBuf {
+    let Date { year, month, day, hour, .. } = Date::of(time);
+    format!("log={log}/date={year:04}-{month:02}-{day:02}/hour={hour:02}").into()
 }
 
 #[cfg(test)]

@@ -26,7 +26,10 @@ pub(super) fn restrict(outputs: &Outputs) -> anyhow::Result<Files> {
         | AccessFs::WriteFile
         | AccessFs::Truncate
         | AccessFs::MakeReg
-        | AccessFs::RemoveFile;
+        | AccessFs::RemoveFile
+        // Tables end in directories by their hour.
+        | AccessFs::MakeDir
+        | AccessFs::Refer;
     let build = || -> anyhow::Result<_> {
         let mut rules = Ruleset::default()
             .set_compatibility(CompatLevel::BestEffort)

@@ -1,10 +1,12 @@
-//! Every format has the same rows with the same values: MessagePack, read by a reader of others, against JSON.
+//! Every format has the same rows with the same values: MessagePack and Parquet, read by readers of others, against JSON.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+#[cfg(feature = "parquet")]
+use parquet::record::Field;
 use rmpv::Value as Packed;
 use serde_json::Value as Json;
 
@@ -106,12 +108,105 @@ fn logs(folder: &Path, extension: &str) -> BTreeMap<String, Vec<u8>> {
     files.map(|path| (stem(&path), fs::read(&path).unwrap())).collect()
 }
 
-#[test]
-fn messagepack_has_the_rows_of_json() {
+fn captures() -> Vec<PathBuf> {
     let mut captures: Vec<_> =
         fs::read_dir(RECORDED).unwrap().map(|entry| entry.unwrap().path()).collect();
     captures.retain(|path| path.extension().is_some_and(|it| it == "pcap" || it == "pcapng"));
     captures.sort();
+    captures
+}
+
+/// Whether a value of a table is that of JSON.
+#[cfg(feature = "parquet")]
+fn is_field(field: &Field, json: &Json) -> bool {
+    match (field, json) {
+        (Field::Bool(one), Json::Bool(other)) => one == other,
+        (Field::Str(one), Json::String(other)) => one == other,
+        (Field::ListInternal(one), Json::Array(other)) => {
+            let one = one.elements();
+            one.len() == other.len()
+                && one.iter().zip(other).all(|(one, other)| is_field(one, other))
+        }
+        (Field::TimestampMicros(one), Json::Number(other)) => {
+            other.as_f64().is_some_and(|other| (other * 1e6).round() as i64 == *one)
+        }
+        (Field::Double(one), Json::Number(other)) => {
+            other.as_f64().is_some_and(|other| (one - other).abs() <= one.abs() * f64::EPSILON)
+        }
+        (Field::UShort(one), other) => *other == Json::from(*one),
+        (Field::ULong(one), other) => *other == Json::from(*one),
+        (Field::Long(one), other) => *other == Json::from(*one),
+        _ => false,
+    }
+}
+
+/// Compares a table with the JSON of the same log; tells how many rows it has.
+#[cfg(feature = "parquet")]
+fn compare_table(name: &str, table: &Path, json: &[Json]) {
+    use parquet::file::reader::{FileReader as _, SerializedFileReader};
+    let reader = SerializedFileReader::new(fs::File::open(table).unwrap()).unwrap();
+    let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap()).collect();
+    assert_eq!(rows.len(), json.len(), "rows of {name}");
+    for (row, json) in rows.iter().zip(json) {
+        let set: Vec<_> =
+            row.get_column_iter().filter(|(_, field)| **field != Field::Null).collect();
+        let json = json.as_object().unwrap();
+        assert_eq!(set.len(), json.len(), "{name}: {row} {json:?}");
+        for (column, field) in set {
+            let other = &json[column.as_str()];
+            assert!(is_field(field, other), "{name}, {column}: {field} {other}");
+        }
+    }
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn tables_have_the_rows_of_json() {
+    let mut rows = 0;
+    for capture in captures() {
+        let folder = Folder::new("tables");
+        let (tables, json) = (folder.0.join("tables"), folder.0.join("json"));
+        analyze(&capture, &tables, "parquet");
+        analyze(&capture, &json, "json");
+        let (found, json) = (logs(&tables, "parquet"), logs(&json, "log"));
+        assert!(found.keys().eq(json.keys()), "{}", capture.display());
+        for (name, text) in json {
+            let objects = objects(std::str::from_utf8(&text).unwrap());
+            let table = tables.join(format!("{name}.parquet"));
+            compare_table(&format!("{} {name}", capture.display()), &table, &objects);
+            rows += objects.len();
+        }
+        // The manifest has each of them.
+        let listed = fs::read_to_string(tables.join("manifest.jsonl")).unwrap();
+        let mut listed: Vec<_> =
+            objects(&listed).into_iter().map(|it| it["file"].clone()).collect();
+        listed.sort_by_key(ToString::to_string);
+        let files: Vec<_> =
+            found.keys().map(|name| Json::from(format!("{name}.parquet"))).collect();
+        assert_eq!(listed, files);
+    }
+    assert!(rows > 500, "{rows} rows");
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn tables_are_the_same_for_any_number_of_workers() {
+    let capture = Path::new(RECORDED).join("office.pcapng");
+    let tables = |workers: &str| {
+        let folder = Folder::new(&format!("tables-{workers}"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_netsniff"));
+        command.arg("analyze").arg(&capture).arg("-o").arg(&folder.0);
+        command.args(["-q", "--format", "parquet", "--workers", workers]);
+        assert!(command.status().unwrap().success());
+        logs(&folder.0, "parquet")
+    };
+    let (one, three) = (tables("1"), tables("3"));
+    assert!(one.len() > 10 && one == three);
+}
+
+#[test]
+fn messagepack_has_the_rows_of_json() {
+    let captures = captures();
     let (mut columns, mut rows) = (BTreeMap::new(), 0);
     for capture in &captures {
         let folder = Folder::new("files");

@@ -45,7 +45,7 @@ pub(super) const fn up_to_eight(value: u32) -> ([u8; 8], usize) {
 ///
 /// Zeek reads files with libpcap in microseconds, which cuts off the nanoseconds.
 #[inline]
-pub(super) fn time_micros(time: Timestamp) -> i64 {
+pub(crate) fn time_micros(time: Timestamp) -> i64 {
     time.nanos().div_euclid(1000)
 }
 
@@ -64,7 +64,7 @@ pub(super) fn interval_micros(interval: Interval) -> i64 {
 
 /// Appends microseconds as seconds with six decimals.
 #[inline]
-pub(super) fn seconds(out: &mut Vec<u8>, micros: i64) {
+pub(crate) fn seconds(out: &mut Vec<u8>, micros: i64) {
     if micros < 0 {
         out.push(b'-');
     }

@@ -4,14 +4,20 @@
 //! the hot path. In the writer, a [`LogEncoder`] makes a file of such rows: it may keep rows and write many at once, as
 //! columnar formats do, and knows what the file has when it ends.
 
+#[cfg(feature = "parquet")]
+mod cells;
 pub(crate) mod digits;
 mod json;
+mod letters;
 mod line;
 mod msgpack;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod text;
 mod tsv;
 
 use core::fmt::Debug;
+use std::io;
 
 use netsniff_analysis::Record;
 use netsniff_analysis::record::LogType;
@@ -31,6 +37,9 @@ pub(super) struct StreamLayout {
 pub(super) trait RowFormat {
     /// What the names of its files end with, behind a dot.
     const EXTENSION: &'static str;
+
+    /// Whether a file can be read only once it has ended: until then it has another name.
+    const IS_READ_WHOLE: bool = false;
 
     /// Appends what stands before the columns of a row; the worker calls it.
     fn begin_row(_out: &mut Vec<u8>) {}
@@ -61,12 +70,29 @@ pub(super) trait LogEncoder: Debug + Send {
     /// Takes a row: appends it, alone or with those that were kept before it, or keeps it.
     fn row(&mut self, row: &[u8], out: &mut Vec<u8>);
 
-    /// Appends the rows that are kept.
-    fn settle(&mut self, _out: &mut Vec<u8>) {}
+    /// Appends the rows that are kept, after which there are none.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be encoded: nothing is appended, and they are gone.
+    fn settle(&mut self, _out: &mut Vec<u8>) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Whether rows that are kept had better wait for others than be written for somebody to read them: nobody can before the
+    /// file has its footer.
+    fn waits_for_more(&self) -> bool {
+        false
+    }
 
     /// Bytes that the file will have besides: of rows that are kept, and of a footer beyond that of an empty file.
     fn unsettled(&self) -> usize {
         0
+    }
+
+    /// Bytes of memory that rows take which are kept.
+    fn kept_bytes(&self) -> usize {
+        self.unsettled()
     }
 
     /// The last rows that were appended, so many, are not in the file.
@@ -74,27 +100,33 @@ pub(super) trait LogEncoder: Debug + Send {
 
     /// Appends what a file ends with; `closed` is the time at which the input ended. More rows may follow, where the file
     /// goes on and its end is cut off again.
-    fn footer(&mut self, _closed: Timestamp, _out: &mut Vec<u8>) {}
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be encoded.
+    fn footer(&mut self, _closed: Timestamp, _out: &mut Vec<u8>) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Makes the list of formats, and calls each through a `match` so that rendering stays static.
 macro_rules! formats {
-    ($( $(#[doc = $doc:literal])+ $variant:ident => $format:ty, $name:literal; )+) => {
+    ($( $(#[cfg($cfg:meta)])? $(#[doc = $doc:literal])+ $variant:ident => $format:ty, $name:literal; )+) => {
         /// The formats in which logs can be written.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Format {
-            $( $(#[doc = $doc])+ $variant, )+
+            $( $(#[cfg($cfg)])? $(#[doc = $doc])+ $variant, )+
         }
 
         impl Format {
             /// Every format, in the order of the list.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+            pub const ALL: &'static [Self] = &[$($(#[cfg($cfg)])? Self::$variant),+];
 
             /// The name for the command line.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
-                    $(Self::$variant => $name,)+
+                    $($(#[cfg($cfg)])? Self::$variant => $name,)+
                 }
             }
 
@@ -102,7 +134,7 @@ macro_rules! formats {
             #[must_use]
             pub const fn doc(self) -> &'static str {
                 match self {
-                    $(Self::$variant => concat!($($doc),+).trim_ascii(),)+
+                    $($(#[cfg($cfg)])? Self::$variant => concat!($($doc),+).trim_ascii(),)+
                 }
             }
 
@@ -110,20 +142,27 @@ macro_rules! formats {
             #[must_use]
             pub const fn extension(self) -> &'static str {
                 match self {
-                    $(Self::$variant => <$format>::EXTENSION,)+
+                    $($(#[cfg($cfg)])? Self::$variant => <$format>::EXTENSION,)+
+                }
+            }
+
+            /// Whether a file can be read only once it has ended ([`RowFormat::IS_READ_WHOLE`]).
+            pub(super) const fn is_read_whole(self) -> bool {
+                match self {
+                    $($(#[cfg($cfg)])? Self::$variant => <$format>::IS_READ_WHOLE,)+
                 }
             }
 
             pub(super) fn encoder(self, log: &'static LogType) -> Box<dyn LogEncoder> {
                 match self {
-                    $(Self::$variant => <$format>::encoder(log),)+
+                    $($(#[cfg($cfg)])? Self::$variant => <$format>::encoder(log),)+
                 }
             }
 
             /// How rows stand in a stream of all logs ([`RowFormat::STREAM`]).
             pub(super) const fn stream(self) -> Option<StreamLayout> {
                 match self {
-                    $(Self::$variant => <$format>::STREAM,)+
+                    $($(#[cfg($cfg)])? Self::$variant => <$format>::STREAM,)+
                 }
             }
         }
@@ -132,21 +171,21 @@ macro_rules! formats {
             #[inline]
             fn begin(&self, out: &mut Vec<u8>) {
                 match self {
-                    $(Self::$variant => <$format>::begin_row(out),)+
+                    $($(#[cfg($cfg)])? Self::$variant => <$format>::begin_row(out),)+
                 }
             }
 
             #[inline]
             fn columns<R: Record>(&self, record: &R, out: &mut Vec<u8>) {
                 match self {
-                    $(Self::$variant => <$format>::columns(record, out),)+
+                    $($(#[cfg($cfg)])? Self::$variant => <$format>::columns(record, out),)+
                 }
             }
 
             #[inline]
             fn end(&self, out: &mut Vec<u8>) {
                 match self {
-                    $(Self::$variant => <$format>::end_row(out),)+
+                    $($(#[cfg($cfg)])? Self::$variant => <$format>::end_row(out),)+
                 }
             }
         }
@@ -163,6 +202,9 @@ formats! {
     MsgPack => msgpack::MsgPack, "msgpack";
     /// Words with blanks between, layer by layer: time, addresses, ports, and what the log tells; nothing is rounded.
     Text => text::Text, "text";
+    #[cfg(feature = "parquet")]
+    /// One Apache Parquet file for each log, compressed by zstd, with types, units and meanings of columns.
+    Parquet => parquet::Parquet, "parquet";
 }
 
 impl Format {

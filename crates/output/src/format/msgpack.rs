@@ -5,7 +5,6 @@
 //! no text and characters that control or turn a terminal are `\xNN`, so that a value is the same in both formats.
 
 use netsniff_analysis::record::{Elements, FieldInfo, LogType, Record, Value, Visitor};
-use netsniff_console::printable::{Piece, each_piece};
 use netsniff_packet::Address;
 use rmp::Marker;
 use rmp::encode::{
@@ -14,7 +13,7 @@ use rmp::encode::{
 };
 
 use super::digits;
-use super::json::letter;
+use super::letters::letters;
 use super::{LogEncoder, RowFormat, StreamLayout};
 
 /// MessagePack maps, one behind the other.
@@ -155,31 +154,9 @@ fn address(out: &mut Vec<u8>, value: Address) {
 
 /// Appends text as JSON has it.
 fn text(out: &mut Vec<u8>, value: &[u8]) {
-    // Without a way out of the loop, several bytes are looked at by each instruction.
-    if value.iter().fold(true, |all, byte| all & matches!(byte, b' '..=b'~')) {
-        string(out, value);
-    } else {
-        escaped(out, value);
-    }
-}
-
-fn string(out: &mut Vec<u8>, text: &[u8]) {
+    let text = letters(value);
     put(write_str_len(out, u32::try_from(text.len()).unwrap_or(u32::MAX)));
-    out.extend_from_slice(text);
-}
-
-#[cold]
-fn escaped(out: &mut Vec<u8>, value: &[u8]) {
-    let mut escaped = Vec::with_capacity(value.len() + 16);
-    each_piece(value, |piece| match piece {
-        Piece::Text(text) => escaped.extend_from_slice(text.as_bytes()),
-        // What JSON has a letter for is in its text.
-        Piece::Active(&[sign]) if letter(sign).is_some() => escaped.push(sign),
-        Piece::Active(bytes) => {
-            bytes.iter().for_each(|&byte| digits::escaped_byte(&mut escaped, byte));
-        }
-    });
-    string(out, &escaped);
+    out.extend_from_slice(&text);
 }
 
 /// Appends the values of a set or vector.

@@ -1,5 +1,7 @@
 //! Words with blanks between, layer by layer: one line a record (`docs/text-format.md`).
 
+use std::io;
+
 use netsniff_analysis::record::{
     Elements, FieldInfo, LogType, Proto, Record, Scalar, Value, Visitor,
 };
@@ -160,10 +162,11 @@ impl LogEncoder for Lines {
         out.extend_from_slice(row);
     }
 
-    fn footer(&mut self, closed: Timestamp, out: &mut Vec<u8>) {
+    fn footer(&mut self, closed: Timestamp, out: &mut Vec<u8>) -> io::Result<()> {
         out.extend_from_slice(b"#close ");
         digits::date(out, closed);
         out.push(b'\n');
+        Ok(())
     }
 }
 

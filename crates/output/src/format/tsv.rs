@@ -1,6 +1,6 @@
 //! Columns with tabs between, as Zeek's ASCII writer prints them.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 
 use netsniff_analysis::record::{Elements, FieldInfo, LogType, Record, Value, Visitor};
 use netsniff_console::printable::{Piece, each_piece};
@@ -75,10 +75,11 @@ impl LogEncoder for Lines {
         out.extend_from_slice(row);
     }
 
-    fn footer(&mut self, closed: Timestamp, out: &mut Vec<u8>) {
+    fn footer(&mut self, closed: Timestamp, out: &mut Vec<u8>) -> io::Result<()> {
         out.extend_from_slice(b"#close\t");
         digits::date(out, closed);
         out.push(b'\n');
+        Ok(())
     }
 }
 

@@ -53,8 +53,7 @@ impl Download {
             }
         });
         if !passed.is_broken_off {
-            file.end(now(), &mut out);
-            passed.is_broken_off = !send(out);
+            passed.is_broken_off = file.end(now(), &mut out).is_err() || !send(out);
         }
         passed
     }
@@ -70,7 +69,7 @@ impl Download {
         let (mut file, mut out) = (OneLog::new(self.format, self.wanted.log), Vec::new());
         file.begin(now(), &mut out);
         let mut first = First::new(DEEPEST, KEPT);
-        let passed = self.wanted.pass(folder, goes_on, |row, number| {
+        let mut passed = self.wanted.pass(folder, goes_on, |row, number| {
             first.take(order.rank(row.row, number), || {
                 let mut bytes = Vec::new();
                 file.row(row, &mut bytes);
@@ -87,7 +86,7 @@ impl Download {
                 pieces.push(std::mem::take(&mut out));
             }
         }
-        file.end(now(), &mut out);
+        passed.is_broken_off |= file.end(now(), &mut out).is_err();
         pieces.push(out);
         Sorted { pieces, rows, passed }
     }

@@ -1,0 +1,218 @@
+//! Files that are written are read back by the reader of the crate `parquet`, row by row, and compared with the JSON of the same rows.
+
+use netsniff_analysis::record::{Interval, Port, Seconds};
+use netsniff_analysis::rows::LOGS;
+use netsniff_packet::Address;
+use parquet::file::properties::ReaderProperties;
+use parquet::file::reader::{FileReader as _, SerializedFileReader};
+use parquet::file::serialized_reader::ReadOptionsBuilder;
+use parquet::record::{Field, Row};
+use serde_json::{Value as Json, json};
+
+use super::*;
+use crate::format::json::Json as JsonFormat;
+
+netsniff_analysis::record! {
+    /// A row with a column of each type.
+    pub struct All<'a> => "all" {
+        /// A time.
+        ts: Timestamp => "ts", time, Seconds, Plain, Netsniff;
+        /// A time in whole seconds.
+        until: Option<Seconds> => "until", time, Seconds, Plain, Netsniff;
+        /// A span.
+        span: Option<Interval> => "span", interval, Seconds, Plain, Netsniff;
+        /// Whether.
+        flag: Option<bool> => "flag", bool, None, Plain, Netsniff;
+        /// A number.
+        count: Option<u64> => "count", count, Bytes, Plain, Netsniff;
+        /// A number that may be below 0.
+        int: Option<i64> => "int", int, None, Plain, Netsniff;
+        /// A number with a fraction.
+        double: Option<f64> => "double", double, None, Plain, Netsniff;
+        /// An address.
+        host: Option<Address> => "id.orig_h", addr, None, Address, Netsniff;
+        /// A port.
+        port: Option<Port> => "id.orig_p", port, None, Plain, Netsniff;
+        /// Text.
+        text: Option<&'a [u8]> => "text", string, None, FreeText, Netsniff;
+        /// Many texts.
+        texts: Option<Vec<&'a str>> => "texts", vector[string], None, FreeText, Netsniff;
+        /// Many numbers.
+        counts: Option<Vec<u64>> => "counts", set[count], None, Plain, Netsniff;
+    }
+}
+
+fn rows() -> Vec<All<'static>> {
+    let all = |at: i64| All {
+        ts: Timestamp::from_nanos(1_767_225_600_123_456_000 + at * 1000),
+        until: (at % 3 == 0).then_some(Seconds(253_402_300_799)),
+        span: (at % 2 == 0).then_some(Interval::from_nanos(164_897_000 - at * 1_000_000_000)),
+        flag: (at % 4 > 0).then_some(at % 4 == 1),
+        count: (at % 5 > 0).then_some(u64::MAX - at.unsigned_abs()),
+        int: (at % 7 > 0).then_some(-at),
+        double: (at % 6 > 0).then_some(at as f64 / 3.0),
+        host: Some(if at % 2 == 0 {
+            Address::from_v4([10, 0, 0, at as u8])
+        } else {
+            Address::from_v6([at as u8; 16])
+        }),
+        port: (at % 9 > 0).then_some(Port(65_535 - at as u16)),
+        text: match at % 4 {
+            0 => None,
+            1 => Some(b""),
+            2 => Some(b"-\x00\xff\"\\ \x1b[31m"),
+            _ => Some("r\u{e9}sum\u{e9}".as_bytes()),
+        },
+        texts: match at % 4 {
+            0 => None,
+            1 => Some(Vec::new()),
+            2 => Some(vec!["", "a,b"]),
+            _ => Some(vec!["x", "y", "z"]),
+        },
+        counts: (at % 2 > 0).then(|| vec![0, u64::MAX]),
+    };
+    (0..200).map(all).collect()
+}
+
+/// What a writer makes of rows, of which `settles` says behind which ones they are settled.
+fn file(rows: &[All<'_>], settles: impl Fn(usize) -> bool) -> (Vec<u8>, Table) {
+    let mut table = Table::new(&All::LOG);
+    let mut out = Vec::new();
+    table.header(Timestamp::EPOCH, &mut out);
+    for (at, row) in rows.iter().enumerate() {
+        let mut cells = Vec::new();
+        Parquet::columns(row, &mut cells);
+        table.row(&cells, &mut out);
+        if settles(at) {
+            table.settle(&mut out).unwrap();
+        }
+    }
+    table.settle(&mut out).unwrap();
+    (out, table)
+}
+
+fn ended(mut out: Vec<u8>, table: &mut Table) -> SerializedFileReader<bytes::Bytes> {
+    table.footer(Timestamp::EPOCH, &mut out).unwrap();
+    let properties = ReaderProperties::builder().set_read_bloom_filter(true).build();
+    let options = ReadOptionsBuilder::new().with_reader_properties(properties).build();
+    SerializedFileReader::new_with_options(bytes::Bytes::from(out), options).unwrap()
+}
+
+fn json(row: &All<'_>) -> Json {
+    let mut out = Vec::new();
+    JsonFormat::begin_row(&mut out);
+    JsonFormat::columns(row, &mut out);
+    JsonFormat::end_row(&mut out);
+    serde_json::from_slice(&out).unwrap()
+}
+
+/// A row as the JSON of the same row has it.
+fn read(row: &Row) -> Json {
+    let set = row.get_column_iter().filter(|(_, field)| **field != Field::Null);
+    Json::Object(set.map(|(name, field)| (name.clone(), value(field))).collect())
+}
+
+fn value(field: &Field) -> Json {
+    match field {
+        Field::Bool(value) => json!(value),
+        Field::UShort(value) => json!(value),
+        Field::ULong(value) => json!(value),
+        Field::Long(value) => json!(value),
+        Field::Double(value) => json!(value),
+        Field::TimestampMicros(value) => json!(*value as f64 / 1e6),
+        Field::Str(value) => json!(value),
+        Field::ListInternal(list) => list.elements().iter().map(value).collect(),
+        other => panic!("a column of {other:?}"),
+    }
+}
+
+fn assert_reads(reader: &SerializedFileReader<bytes::Bytes>, rows: &[All<'_>]) {
+    let told = reader.metadata().file_metadata().num_rows();
+    assert_eq!(told, i64::try_from(rows.len()).unwrap());
+    let read: Vec<_> = reader.get_row_iter(None).unwrap().map(|row| read(&row.unwrap())).collect();
+    assert_eq!(read.len(), rows.len());
+    for (read, row) in read.iter().zip(rows) {
+        assert_eq!(*read, json(row));
+    }
+}
+
+#[test]
+fn each_value_is_that_of_json() {
+    let rows = rows();
+    for every in [1, 7, 1000] {
+        let (out, mut table) = file(&rows, |at| at % every == every - 1);
+        let reader = ended(out, &mut table);
+        assert_eq!(reader.num_row_groups(), rows.len().div_ceil(every));
+        assert_reads(&reader, &rows);
+    }
+}
+
+#[test]
+fn rows_that_were_refused_are_in_no_footer() {
+    let rows = rows();
+    let (mut out, mut table) = file(&rows[..20], |at| at == 9);
+    // The second ten of them could not be written, and these could.
+    let second = table.groups.last().unwrap();
+    out.truncate(row_group::begin(second).unwrap());
+    table.refused(10);
+    for row in &rows[20..50] {
+        let mut cells = Vec::new();
+        Parquet::columns(row, &mut cells);
+        table.row(&cells, &mut out);
+    }
+    table.settle(&mut out).unwrap();
+    let reader = ended(out, &mut table);
+    let mut expected = rows;
+    expected.drain(50..);
+    expected.drain(10..20);
+    assert_reads(&reader, &expected);
+}
+
+#[test]
+fn an_end_may_be_taken_back_and_another_file_begun() {
+    let rows = rows();
+    let (out, mut table) = file(&rows[..5], |_| false);
+    assert_reads(&ended(out.clone(), &mut table), &rows[..5]);
+    assert_reads(&ended(out, &mut table), &rows[..5]);
+    // Rows that are kept go into the next file.
+    let mut cells = Vec::new();
+    Parquet::columns(&rows[5], &mut cells);
+    let mut out = Vec::new();
+    table.row(&cells, &mut out);
+    assert!(out.is_empty() && table.kept_bytes() >= cells.len());
+    table.header(Timestamp::EPOCH, &mut out);
+    table.settle(&mut out).unwrap();
+    assert_eq!(table.kept_bytes(), 0);
+    assert_reads(&ended(out, &mut table), &rows[5..6]);
+}
+
+#[test]
+fn row_groups_tell_what_is_in_them() {
+    let rows = rows();
+    let (out, mut table) = file(&rows, |at| at == 99);
+    let reader = ended(out, &mut table);
+    let at = |name: &str| All::LOG.fields.iter().position(|field| field.name == name).unwrap();
+    for group in reader.metadata().row_groups() {
+        let column = |name: &str| group.column(at(name));
+        assert!(column("ts").statistics().is_some_and(|it| it.min_bytes_opt().is_some()));
+        assert!(column("id.orig_h").bloom_filter_offset().is_some());
+        assert!(column("count").bloom_filter_offset().is_none());
+        assert_eq!(group.num_rows(), 100);
+    }
+    let of_second = reader.get_row_group(1).unwrap();
+    let filter = of_second.get_column_bloom_filter(at("id.orig_h")).unwrap();
+    assert!(filter.check(&"10.0.0.100") && !filter.check(&"192.0.2.1"));
+    let told = reader.metadata().file_metadata().key_value_metadata().unwrap();
+    let told = |name: &str| told.iter().find(|it| it.key == name).and_then(|it| it.value.clone());
+    assert_eq!(told("netsniff.log").as_deref(), Some("all"));
+    assert_eq!(told("netsniff.column.count.unit").as_deref(), Some("bytes"));
+    assert_eq!(told("netsniff.column.ts.unit").as_deref(), Some("seconds"));
+}
+
+#[test]
+fn every_log_has_a_schema() {
+    for log in LOGS.iter() {
+        let schema = schema(log).unwrap();
+        assert_eq!(schema.get_fields().len(), log.fields.len(), "{}", log.path);
+    }
+}

@@ -1,0 +1,62 @@
+//! The list of files that are whole, for readers that must not meet one that is still written.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use netsniff_console::unlinked;
+use netsniff_packet::Timestamp;
+
+use crate::format::digits;
+use crate::log_file::LogFile;
+
+/// The name of the list, in the directory of the logs.
+pub(super) const NAME: &str = "manifest.jsonl";
+
+/// A line of JSON for each file that has ended, written once the file has its name.
+#[derive(Debug)]
+pub(super) struct Manifest(PathBuf);
+
+impl Manifest {
+    pub(super) fn of(directory: &Path) -> Self {
+        Self(directory.join(NAME))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Adds a file of a log, which ended at `closed` and is found as `name` in the directory.
+    pub(super) fn add(
+        &self,
+        log: &str,
+        name: &Path,
+        file: &LogFile,
+        closed: Timestamp,
+    ) -> io::Result<()> {
+        // Names are made of those of logs, digits and signs that JSON needs no escapes for.
+        let line = format!(
+            "{{\"log\":\"{log}\",\"file\":\"{}\",\"rows\":{},\"bytes\":{},\"opened\":{},\"closed\":{}}}\n",
+            name.display(),
+            file.written,
+            file.rows.size(),
+            seconds(file.opened),
+            // The time of the traffic may stand before that of rows which tell of the run itself.
+            seconds(closed.max(file.opened)),
+        );
+        let mut options = OpenOptions::new();
+        options.append(true);
+        let mut list = match self.0.symlink_metadata() {
+            Ok(_) => unlinked::open(&mut options, &self.0, true)?,
+            Err(_) => options.create_new(true).open(&self.0)?,
+        };
+        list.write_all(line.as_bytes())
+    }
+}
+
+/// Seconds since 1970 as the logs have them.
+fn seconds(time: Timestamp) -> String {
+    let mut text = Vec::new();
+    digits::seconds(&mut text, digits::time_micros(time));
+    String::from_utf8_lossy(&text).into_owned()
+}
