@@ -213,7 +213,7 @@ impl Record for LogRow {
             match cells.peek() {
                 None => visitor.field(index, field, Value::Unset),
                 Some((CellKind::One, text)) => {
-                    visitor.field(index, field, value(text.as_bytes(), scalar))
+                    visitor.field(index, field, value(text.as_bytes(), scalar));
                 }
                 Some(_) => {
                     let elements = cells.filter(|(kind, _)| *kind == CellKind::Element);
