@@ -76,7 +76,7 @@ fn rows() -> Vec<All<'static>> {
 
 /// What a writer makes of rows, of which `settles` says behind which ones they are settled.
 fn file(rows: &[All<'_>], settles: impl Fn(usize) -> bool) -> (Vec<u8>, Table) {
-    let mut table = Table::new(&All::LOG);
+    let mut table = Table::new(All::LOG);
     let mut out = Vec::new();
     table.header(Timestamp::EPOCH, &mut out);
     for (at, row) in rows.iter().enumerate() {
