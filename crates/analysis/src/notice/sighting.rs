@@ -2,8 +2,14 @@
 
 use netsniff_packet::Address;
 
-use super::rules::Matched;
 use crate::record::{Elements, Fact, FieldInfo, LogType, Value, Visitor};
+
+/// An ask that is true of a record: the number of its rule, and its own there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Matched {
+    pub(super) rule: u16,
+    pub(super) ask: u16,
+}
 
 /// A record as findings see it.
 #[derive(Debug)]

@@ -133,9 +133,9 @@ fn is_field(field: &Field, json: &Json) -> bool {
         (Field::Double(one), Json::Number(other)) => {
             other.as_f64().is_some_and(|other| (one - other).abs() <= one.abs() * f64::EPSILON)
         }
-        (Field::UShort(one), other) => *other == Json::from(*one),
-        (Field::ULong(one), other) => *other == Json::from(*one),
-        (Field::Long(one), other) => *other == Json::from(*one),
+        (Field::UShort(one), Json::Number(other)) => other.as_u64() == Some(u64::from(*one)),
+        (Field::ULong(one), Json::Number(other)) => other.as_u64() == Some(*one),
+        (Field::Long(one), Json::Number(other)) => other.as_i64() == Some(*one),
         _ => false,
     }
 }

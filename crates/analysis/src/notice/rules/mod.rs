@@ -13,7 +13,7 @@ use self::window::{Entry, Seen, Window};
 use super::bounded::Bounded;
 use super::finding::{Found, Note};
 use super::setting::{Setting, UIDS_BYTES};
-use super::sighting::Sighting;
+use super::sighting::{Matched, Sighting};
 use crate::log::Confidence;
 use crate::record::{LogType, Visitor};
 
@@ -81,13 +81,6 @@ pub const NOT_ASKED: [&str; 3] = ["notice", "intel", "capture"];
 /// the DNS answer that a connection followed.
 pub const LATE: [&str; 6] =
     ["dns_uid", "dns_rtt", "dns_age", "extracted", "extracted_cutoff", "extracted_size"];
-
-/// An ask that is true of a record: the number of its rule, and its own there.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Matched {
-    rule: u16,
-    ask: u16,
-}
 
 /// What is true of the record of a log that `visit` shows.
 pub(super) fn matched(
