@@ -145,7 +145,7 @@ fn a_report_has_a_bar_before_it_analyses() {
     assert_eq!(logs(), 0);
 }
 
-/// What does not fit into memory is read before it is sent, to know how much there is, and that takes long.
+/// What does not fit into memory is read once before it is sent where its own rate must be known, and that takes long.
 #[test]
 fn a_replay_of_more_than_fits_has_a_bar_before_it_sends() {
     if !nix::unistd::geteuid().is_root() {
@@ -156,8 +156,10 @@ fn a_replay_of_more_than_fits_has_a_bar_before_it_sends() {
     many(&folder);
     let captures = "many.pcap ".repeat(10);
     let of = |options: &str| {
-        let replay = format!("{NETSNIFF} replay -i none0 --memory 4K {options} {captures} >said");
-        let wire = "ip link add none0 type dummy && ip link set none0 up";
+        let replay = format!(
+            "{NETSNIFF} replay -i none0 --memory 4K --pps 1000 --keep-gaps {options} {captures} >said"
+        );
+        let wire = "ip link add none0 type veth peer name none1 && ip link set none0 up && ip link set none1 up";
         format!("unshare -n sh -c '{wire} && exec {replay}'")
     };
     let Some(tmux) = run("replay", &folder, &of("")) else { return };

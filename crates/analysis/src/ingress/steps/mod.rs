@@ -257,8 +257,7 @@ impl Interface {
 
 /// Whether a jump takes back the one before.
 fn is_undone(before: i64, size: i64) -> bool {
-    let rest = before.saturating_add(size).saturating_abs();
-    (before < 0) != (size < 0) && rest <= before.saturating_abs() / 4
+    before.saturating_add(size).saturating_abs() <= before.saturating_abs() / 4
 }
 
 #[cfg(test)]

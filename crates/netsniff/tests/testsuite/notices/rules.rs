@@ -154,3 +154,19 @@ fn what_was_not_told_is_counted() {
     let told: Vec<_> = rows(&all, "notice").iter().map(|row| row["suppressed"].clone()).collect();
     assert_eq!(told, [Value::Null, 3.into(), 1.into()]);
 }
+
+/// What made a finding makes no other one: of seven records, three and three.
+#[test]
+fn records_of_a_finding_are_counted_once() {
+    let mut traffic = Traffic::default();
+    for minutes in (0..7).chain(100..103) {
+        traffic.exchange(host(SERVER, 80), minutes * 60_000, 100);
+    }
+    let scratch = Scratch::new("rules-anew");
+    let counting = "by = [\"id.orig_h\"]\ncount = 3\nwithin = 600";
+    let file = file(&scratch, &RULES.replace("by = [\"uid\"]", counting));
+    let capture = traffic.write(&scratch);
+    let all = stream(&capture, &["--notice-rules", file.to_str().unwrap()]);
+    let told: Vec<_> = rows(&all, "notice").iter().map(|row| row["suppressed"].clone()).collect();
+    assert_eq!(told, [Value::Null, 1.into()]);
+}

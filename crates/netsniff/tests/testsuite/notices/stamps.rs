@@ -164,7 +164,8 @@ fn a_step_is_one_from_the_threshold_on() {
     assert_eq!(told(&found(jump(0, 11_950, 0), 1)), [(STEP, "low", 2)]);
     assert_eq!(told(&found(jump(0, 11_949, 0), 1)), []);
     assert_eq!(told(&found(jump(20_000, 27_950, 0), 1)), [(STEP, "medium", 2)], "back");
-    assert_eq!(told(&found(jump(20_000, 27_951, 0), 1)), []);
+    let late = ("Netsniff::Stamps_Out_Of_Order", "high", 40);
+    assert_eq!(told(&found(jump(20_000, 27_951, 0), 1)), [late], "packets that came late");
     let of = |seconds: &str, behind| {
         let threshold = format!("step_seconds={seconds}");
         found_with(&["--notice-thresholds", &threshold], [frames(jump(0, behind, 0), 1)])
@@ -197,6 +198,19 @@ fn what_follows_a_step_is_not_late() {
     let rows = found(twice.into_iter().chain(third), 1);
     assert_eq!(told(&rows), [(STEP, "medium", 3599), (STEP, "medium", 3599)]);
     assert!(rows[1]["msg"].as_str().unwrap().contains("jumped 2 times"), "{rows:?}");
+}
+
+/// Clocks of hosts are known after packets that another clock stamped, as before.
+#[test]
+fn a_step_is_found_behind_packets_of_another_time() {
+    let ticks = |from: u64, count: u64, clock: u32| {
+        (0..count).map(move |tick| (from + tick * 50, clock + tick as u32 * 50))
+    };
+    let strange = ticks(1_800_000, 3, 10_000);
+    let moments = ticks(0, 200, 0).chain(strange).chain(ticks(10_150, 200, 10_150));
+    let rows = found(moments.chain(ticks(3_610_000, 200, 20_150)), 4);
+    assert_eq!(told(&rows), [(STEP, "medium", 3589)]);
+    assert!(rows[0]["msg"].as_str().unwrap().contains("the clocks of 4 hosts"), "{rows:?}");
 }
 
 #[test]
