@@ -24,10 +24,10 @@ fi
 
 captures=("$@")
 if [ ${#captures[@]} -eq 0 ]; then
-    mapfile -t captures < <(find fixtures -name '*.pcap*' -size -6M | sort)
+    mapfile -t captures < <(find fixtures -name '*.pcap*' -size -6291456c | sort)
     for corpus in "${NETSNIFF_CORPUS:-}" "${NETSNIFF_CORPUS2:-}" "${NETSNIFF_HOSTILE:-}"; do
         [ -n "$corpus" ] || continue
-        mapfile -t -O ${#captures[@]} captures < <(find "$corpus" -name '*.pcap*' -size -2M | sort | awk 'NR % 5 == 0')
+        mapfile -t -O ${#captures[@]} captures < <(find "$corpus" -name '*.pcap*' -size -2097152c | sort | awk 'NR % 5 == 0')
     done
 fi
 PYTHONPATH=$place python3 scripts/tables.py "$netsniff" "${captures[@]}"

@@ -1,6 +1,6 @@
 //! The list of files that are whole, for readers that must not meet one that is still written.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -44,13 +44,24 @@ impl Manifest {
             // The time of the traffic may stand before that of rows which tell of the run itself.
             seconds(closed.max(file.opened)),
         );
+        let mut list = self.open()?;
+        let before = list.metadata()?.len();
+        let written = list.write_all(line.as_bytes());
+        if written.is_err() {
+            // Half a line would spoil the next one. Where it stays, the error is told all the same.
+            let _ = list.set_len(before);
+        }
+        written
+    }
+
+    /// Opens the list, which is made where there is none.
+    pub(super) fn open(&self) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.append(true);
-        let mut list = match self.0.symlink_metadata() {
-            Ok(_) => unlinked::open(&mut options, &self.0, true)?,
-            Err(_) => options.create_new(true).open(&self.0)?,
-        };
-        list.write_all(line.as_bytes())
+        match self.0.symlink_metadata() {
+            Ok(_) => unlinked::open(&mut options, &self.0, true),
+            Err(_) => options.create_new(true).open(&self.0),
+        }
     }
 }
 

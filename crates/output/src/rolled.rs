@@ -61,6 +61,42 @@ pub(super) struct Renamer {
 }
 
 impl Renamer {
+    /// As [`Self::rename`], but without a moment in which the name has an empty file, where the system can do so. A reader of tables
+    /// fails at such a file.
+    pub(super) fn rename_whole(
+        &mut self,
+        directory: &Path,
+        name: impl Fn(Timestamp, u32) -> PathBuf,
+        from: &Path,
+        time: Timestamp,
+    ) -> io::Result<PathBuf> {
+        let second = time.nanos().div_euclid(1_000_000_000);
+        for number in self.first_number(second)..=MAX_NUMBER {
+            let to = directory.join(name(time, number));
+            match rename_new(from, &to) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::InvalidInput) =>
+                {
+                    return self.rename(directory, name, from, time);
+                }
+                Err(error) => return Err(error),
+                Ok(()) => {
+                    self.last = Some((second, number));
+                    return Ok(to);
+                }
+            }
+        }
+        Err(io::Error::other("a million logs have its name and time"))
+    }
+
+    fn first_number(&self, second: i64) -> u32 {
+        match self.last {
+            Some((last, number)) if last == second => number + 1,
+            _ => 1,
+        }
+    }
+
     /// Renames the file `from` in `directory` to the first of the names with `time` that no file has, which it
     /// returns.
     pub(super) fn rename(
@@ -71,11 +107,7 @@ impl Renamer {
         time: Timestamp,
     ) -> io::Result<PathBuf> {
         let second = time.nanos().div_euclid(1_000_000_000);
-        let first = match self.last {
-            Some((last, number)) if last == second => number + 1,
-            _ => 1,
-        };
-        for number in first..=MAX_NUMBER {
+        for number in self.first_number(second)..=MAX_NUMBER {
             let to = directory.join(name(time, number));
             // A file of its own keeps others from the name until the log has it.
             match OpenOptions::new().write(true).create_new(true).open(&to) {
@@ -96,6 +128,20 @@ impl Renamer {
     }
 }
 
+/// Renames a file to a name that no file has; an error where one has.
+#[cfg(target_os = "linux")]
+fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+    Ok(renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?)
+}
+
+/// There is no call that does so.
+#[cfg(not(target_os = "linux"))]
+fn rename_new(_: &Path, _: &Path) -> io::Result<()> {
+    Err(ErrorKind::Unsupported.into())
+}
+
 /// The name of a log that was opened at `time`, in UTC, as Zeek gives it by default:
 /// `conn.2026-11-22-13-00-00.log`; the second one of that time has `-2` behind it.
 pub(super) fn name(log: &str, time: Timestamp, number: u32, extension: &str) -> PathBuf {
@@ -106,11 +152,15 @@ pub(super) fn name(log: &str, time: Timestamp, number: u32, extension: &str) -> 
     format!("{log}.{date}{number}.{extension}").into()
 }
 
+/// Names of directories, which readers of tables take for columns: no log has a column of such a name.
+pub(super) const PARTITIONS: [&str; 3] = ["log_name", "day", "hour"];
+
 /// The directories of a log that was opened at `time`, in UTC, by which readers of tables find it:
-/// `log=conn/date=2026-11-22/hour=13`.
+/// `log_name=conn/day=2026-11-22/hour=13`.
 pub(super) fn partition(log: &str, time: Timestamp) -> PathBuf {
     let Date { year, month, day, hour, .. } = Date::of(time);
-    format!("log={log}/date={year:04}-{month:02}-{day:02}/hour={hour:02}").into()
+    let [log_key, day_key, hour_key] = PARTITIONS;
+    format!("{log_key}={log}/{day_key}={year:04}-{month:02}-{day:02}/{hour_key}={hour:02}").into()
 }
 
 #[cfg(test)]
@@ -125,6 +175,17 @@ mod tests {
             name("dns", time, 12, "msgpack"),
             Path::new("dns.2011-03-07-03-00-05-12.msgpack")
         );
+    }
+
+    #[test]
+    fn readers_take_no_column_of_a_log_for_a_directory() {
+        for log in netsniff_analysis::rows::LOGS.iter() {
+            let taken = log.fields.iter().find(|field| PARTITIONS.contains(&field.name));
+            assert!(taken.is_none(), "{}: {taken:?}", log.path);
+        }
+        let time = Timestamp::from_secs_nanos(1_299_466_805, 0);
+        let expected = Path::new("log_name=conn/day=2011-03-07/hour=03");
+        assert_eq!(partition("conn", time), expected);
     }
 
     #[test]

@@ -104,6 +104,8 @@ impl RowFile {
         self.size -= (waiting.len() - whole) as u64;
         waiting.clear();
         pieces.clear();
+        // Rows that were written together may have taken much more.
+        waiting.shrink_to(2 * BUFFER);
         (self.waiting, self.pieces) = (waiting, pieces);
         WriteOut { written, refused, result }
     }

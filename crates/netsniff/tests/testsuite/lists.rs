@@ -17,7 +17,9 @@ fn sources(folder: &str) -> Vec<(String, String)> {
     below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder), &mut files);
     assert!(files.len() >= 2);
     let source = |file: PathBuf| {
-        let stem = file.file_stem().unwrap().to_string_lossy().into_owned();
+        // What is a folder is named by that.
+        let named = if file.ends_with("mod.rs") { file.parent().unwrap() } else { &file };
+        let stem = named.file_stem().unwrap().to_string_lossy().into_owned();
         (stem, fs::read_to_string(&file).unwrap())
     };
     files.into_iter().map(source).collect()

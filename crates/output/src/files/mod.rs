@@ -18,8 +18,8 @@ use netsniff_packet::Timestamp;
 use crate::descriptors::Identity;
 use crate::format::LogEncoder;
 use crate::log_file::{LogFile, MOST_KEPT};
-use crate::manifest::{self, Manifest};
-use crate::rolled::{Renamer, Roll, Schedule};
+use crate::manifest::Manifest;
+use crate::rolled::{self, Renamer, Roll, Schedule};
 use crate::row_file::RowFile;
 use crate::watch::Watch;
 use crate::{Format, LiveSink, RowSink, SinkBooks};
@@ -72,6 +72,9 @@ impl LogFiles {
     /// When the directory cannot be made, or a log in it cannot be removed.
     pub fn create(directory: &Path, format: Format) -> anyhow::Result<Self> {
         let files = Self::new(directory, format)?;
+        if format.is_read_whole() {
+            refuse_tables_of_live_runs(directory)?;
+        }
         for other in extensions() {
             let paths = (0..LOGS.len()).map(|log| files.path_of(log, other));
             for path in paths.filter(|path| is_own(path)) {
@@ -79,9 +82,9 @@ impl LogFiles {
                     .with_context(|| format!("cannot replace the old log {}", path.display()))?;
             }
         }
-        let manifest = directory.join(manifest::NAME);
-        if is_own(&manifest) {
-            fs::remove_file(&manifest)
+        if let Some(manifest) = files.manifest.as_ref().map(Manifest::path).filter(|it| is_own(it))
+        {
+            fs::remove_file(manifest)
                 .with_context(|| format!("cannot replace the old {}", manifest.display()))?;
         }
         Ok(files)
@@ -102,10 +105,16 @@ impl LogFiles {
         now: Timestamp,
     ) -> anyhow::Result<Self> {
         let mut files = Self { is_live: true, ..Self::new(directory, format)? };
-        for other in extensions() {
+        // Tables that are whole lie elsewhere than those of this run, and are on the same list.
+        let is_in_the_way = |other: &&str| !format.is_read_whole() || *other != format.extension();
+        for other in extensions().into_iter().filter(is_in_the_way) {
             for log in 0..LOGS.len() {
                 files.set_aside(log, other)?;
             }
+        }
+        if let Some(manifest) = &files.manifest {
+            let opened = manifest.open();
+            opened.with_context(|| format!("cannot write {}", manifest.path().display()))?;
         }
         let by_hour = format.is_read_whole().then_some(HOUR);
         files.schedule = roll.every.or(by_hour).map(|every| Schedule::new(every, now));
@@ -417,6 +426,21 @@ impl Log {
     }
 }
 
+/// Refuses a directory that has tables of a live run: they would lie among those of this run, on no list.
+fn refuse_tables_of_live_runs(directory: &Path) -> anyhow::Result<()> {
+    let begin = format!("{}=", rolled::PARTITIONS[0]);
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut names = entries.map(|entry| entry.file_name());
+    match names.find(|name| name.to_string_lossy().starts_with(&begin)) {
+        Some(name) => anyhow::bail!(
+            "{} has tables of a live run, as {}: write to another directory",
+            directory.display(),
+            name.display()
+        ),
+        None => Ok(()),
+    }
+}
+
 /// What names of logs of any format end with, each once.
 fn extensions() -> BTreeSet<&'static str> {
     Format::ALL.iter().map(|format| format.extension()).chain([PART]).collect()
@@ -450,6 +474,8 @@ mod tests {
     use netsniff_testing::full_device;
 
     use super::*;
+    #[cfg(feature = "parquet")]
+    use crate::manifest;
 
     /// A directory of its own, removed at the end.
     struct Directory(PathBuf);
@@ -678,28 +704,41 @@ mod tests {
             LogFiles::live(&directory.0, Format::Parquet, Roll::default(), TIME).unwrap();
         let later = Timestamp::from_nanos(TIME.nanos() + 3_600_000_000_000);
         for time in [TIME, later] {
+            // A writer flushes before the rows of the next hour come.
+            files.flush(time).unwrap();
             files.row(0, &SortKey::first_at(time), CELLS).unwrap();
             files.row(0, &SortKey::first_at(time), CELLS).unwrap();
             // Nobody can read a table before its end, so that rows may wait for others.
             files.flush(time).unwrap();
-            files.flush(time).unwrap();
-            if time == TIME {
-                assert_eq!(files.books().written.total(), 0);
-            }
+            assert_eq!(files.books().written.total(), if time == TIME { 0 } else { 2 });
         }
         files.end(later).unwrap();
-        let day = directory.0.join("log=conn/date=2011-09-30");
+        let day = directory.0.join("log_name=conn/day=2011-09-30");
         let first = day.join("hour=17/conn.2011-09-30-17-02-58.parquet");
-        // The hour ended before its rows were flushed, which belong to the one before.
         let second = day.join("hour=18/conn.2011-09-30-18-02-58.parquet");
-        let counted: Vec<_> =
-            [first, second].iter().filter(|it| it.exists()).map(|it| rows_of(it)).collect();
-        assert_eq!(counted.iter().sum::<i64>(), 4, "{counted:?}");
+        assert_eq!((rows_of(&first), rows_of(&second)), (2, 2));
         assert_eq!(files.books().written.total(), 4);
         let listed = fs::read_to_string(directory.0.join(manifest::NAME)).unwrap();
-        assert_eq!(listed.lines().count(), counted.len());
-        assert!(listed.contains("\"file\":\"log=conn/date=2011-09-30/hour=17/conn.2011-"));
+        assert_eq!(listed.lines().count(), 2);
+        assert!(listed.contains("\"file\":\"log_name=conn/day=2011-09-30/hour=17/conn.2011-"));
         assert!(!directory.0.join("conn.parquet.part").exists());
+        let again = LogFiles::create(&directory.0, Format::Parquet).unwrap_err();
+        assert!(again.to_string().contains("has tables of a live run"), "{again}");
+    }
+
+    #[cfg(all(unix, feature = "parquet"))]
+    #[test]
+    fn a_link_in_place_of_a_directory_of_tables_is_not_followed() {
+        let (directory, victim) = (Directory::new("linked"), Directory::new("victim"));
+        fs::create_dir_all(&directory.0).unwrap();
+        fs::create_dir_all(&victim.0).unwrap();
+        std::os::unix::fs::symlink(&victim.0, directory.0.join("log_name=conn")).unwrap();
+        let mut files =
+            LogFiles::live(&directory.0, Format::Parquet, Roll::default(), TIME).unwrap();
+        files.row(0, &SortKey::first_at(TIME), CELLS).unwrap();
+        let error = format!("{:#}", files.end(TIME).unwrap_err());
+        assert!(error.contains("is no directory"), "{error}");
+        assert_eq!(fs::read_dir(&victim.0).unwrap().count(), 0);
     }
 
     #[cfg(feature = "parquet")]

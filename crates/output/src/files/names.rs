@@ -44,9 +44,16 @@ impl LogFiles {
             return Ok(path.to_owned());
         };
         let part = rolled::partition(known.path, opened);
-        fs::create_dir_all(self.directory.join(&part))?;
+        make_folders(&self.directory, &part)?;
         let name = |time, number| part.join(rolled::name(known.path, time, number, extension));
-        log.renamer.rename(&self.directory, name, path, opened)
+        let renamed = log.renamer.rename_whole(&self.directory, name, path, opened);
+        let is_kept_in = |error: &io::Error| error.kind() == io::ErrorKind::CrossesDevices;
+        if !renamed.as_ref().is_err_and(is_kept_in) {
+            return renamed;
+        }
+        // The first Landlock lets nobody move a file into another directory (Linux 5.13 to 5.18).
+        let name = |time, number| rolled::name(known.path, time, number, extension);
+        log.renamer.rename_whole(&self.directory, name, path, opened)
     }
 
     fn rename(
@@ -129,4 +136,18 @@ impl LogFiles {
         let listed = manifest.add(log.path, name, file, closed);
         listed.with_context(|| format!("cannot write {}", manifest.path().display()))
     }
+}
+
+/// Makes directories below one; a link in place of one of them is not followed.
+fn make_folders(directory: &Path, below: &Path) -> io::Result<()> {
+    let mut folder = directory.to_owned();
+    for part in below {
+        folder.push(part);
+        match fs::create_dir(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ if folder.symlink_metadata()?.is_dir() => {}
+            _ => return Err(io::Error::other(format!("{} is no directory", folder.display()))),
+        }
+    }
+    Ok(())
 }

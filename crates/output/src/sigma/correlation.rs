@@ -15,6 +15,9 @@ use super::{Base, What};
 /// Rules that a correlation may name.
 const MOST_RULES: usize = 100;
 
+/// Fields by which a correlation may count, or whose values it may.
+const MOST_FIELDS: usize = 32;
+
 /// A correlation, whose rules may stand in other files.
 #[derive(Debug)]
 pub(super) struct Correlation {
@@ -59,7 +62,8 @@ impl Correlation {
     pub(super) fn read(rule: &CorrelationRule, file: File<'_>) -> Self {
         let word =
             |text: &String| Word { text: text.clone(), place: file.place(&rule.title, text) };
-        let words = |texts: &[String]| texts.iter().map(word).collect::<Vec<_>>();
+        // Of more words than may be it is refused, and to look for the place of each would take the square of their number.
+        let words = |texts: &[String]| texts.iter().take(MOST_RULES).map(word).collect::<Vec<_>>();
         let asks = asked(rule).map(|(counts, count, of)| Asks {
             told: Told::from(rule),
             counts,
@@ -210,6 +214,12 @@ fn asked(rule: &CorrelationRule) -> Result<(Counts, usize, &[String]), Refused> 
     }
     if (1..rule.rules.len()).any(|at| rule.rules[..at].contains(&rule.rules[at])) {
         return refuse("rules", "it names a rule twice");
+    }
+    for (name, fields) in [("group-by", rule.group_by.as_slice()), ("field", of)] {
+        if fields.len() > MOST_FIELDS {
+            let why = format!("it names {} fields, and may name {MOST_FIELDS}", fields.len());
+            return refuse(name, &why);
+        }
     }
     if rule.timespan.seconds == 0 {
         return refuse("timespan", "its time is none");

@@ -55,8 +55,11 @@ impl Window {
     /// Whether a record may belong to others that stand here no more.
     pub(super) fn is_late(&self, entry: &Entry, within: Option<u64>) -> bool {
         let is_behind = self.entries.back().is_some_and(|newest| entry.time < newest.time);
-        let is_near = |(forgotten, within)| fits(forgotten, entry.time, Some(within));
-        is_behind && self.forgotten.zip(within).is_some_and(is_near)
+        // The latest one that was forgotten; others, which the record may also belong to, stood before it.
+        let may_belong = |(forgotten, within)| {
+            entry.time <= forgotten || fits(forgotten, entry.time, Some(within))
+        };
+        is_behind && self.forgotten.zip(within).is_some_and(may_belong)
     }
 
     /// Takes a record, and tells those that are enough now.
@@ -206,6 +209,7 @@ mod tests {
         assert_eq!(with_uid.count(), MOST_UIDS);
         assert!(window.is_late(&entry(95_905, None), Some(10)), "that at 95,900 is forgotten");
         assert!(!window.is_late(&entry(96_005, None), Some(10)));
+        assert!(window.is_late(&entry(50_005, None), Some(10)), "those before are forgotten, too");
         assert!(window.add(entry(96_001, None), 20, Some(10)).is_none());
         assert_eq!(window.entries.iter().filter(|it| it.uid.is_some()).count(), MOST_UIDS);
     }

@@ -157,20 +157,30 @@ impl Column {
         }
     }
 
-    /// Forgets its values.
+    /// Forgets its values, and gives their memory back: logs are many, and most have rows at times alone.
     pub(super) fn clear(&mut self) {
-        self.definition.clear();
-        self.repetition.clear();
+        self.definition = Vec::new();
+        self.repetition = Vec::new();
         match &mut self.values {
-            Values::Bool(values) => values.clear(),
-            Values::Short(values) => values.clear(),
-            Values::Long(values) => values.clear(),
-            Values::Double(values) => values.clear(),
-            Values::Text { bytes, ends } => {
-                bytes.clear();
-                ends.clear();
-            }
+            Values::Bool(values) => *values = Vec::new(),
+            Values::Short(values) => *values = Vec::new(),
+            Values::Long(values) => *values = Vec::new(),
+            Values::Double(values) => *values = Vec::new(),
+            Values::Text { bytes, ends } => (*bytes, *ends) = (Vec::new(), Vec::new()),
         }
+    }
+
+    /// Bytes of memory that its values take.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let levels = self.definition.capacity() + self.repetition.capacity();
+        let values = match &self.values {
+            Values::Bool(values) => values.capacity(),
+            Values::Short(values) => values.capacity() * size_of::<i32>(),
+            Values::Long(values) => values.capacity() * size_of::<i64>(),
+            Values::Double(values) => values.capacity() * size_of::<f64>(),
+            Values::Text { bytes, ends } => bytes.capacity() + ends.capacity() * size_of::<usize>(),
+        };
+        levels * size_of::<i16>() + values
     }
 }
 

@@ -34,6 +34,9 @@ const MAGIC: &[u8] = b"PAR1";
 /// Bytes that a row group adds to the footer for each of its columns, and no less.
 const COLUMN_BYTES: usize = 160;
 
+/// The memory of columns is asked for once for so many rows.
+const WEIGHED: usize = 64;
+
 /// Columns of rows, compressed by zstd.
 pub(super) struct Parquet;
 
@@ -57,7 +60,7 @@ struct Table {
     properties: WriterPropertiesPtr,
     /// The rows that are kept.
     columns: Vec<Column>,
-    /// So many they are, and so many bytes they took as cells.
+    /// So many they are, and so many bytes of memory they take, but for the last few, of which the cells count.
     rows: usize,
     kept: usize,
     /// Row groups that are in the file, and where the next one begins.
@@ -124,6 +127,9 @@ impl LogEncoder for Table {
         }
         self.rows += 1;
         self.kept += row.len();
+        if self.rows.is_multiple_of(WEIGHED) {
+            self.kept = self.columns.iter().map(Column::heap_bytes).sum();
+        }
     }
 
     fn settle(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
