@@ -12,7 +12,8 @@ const LEAST_SIZE: usize = 4096;
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct RollArgs {
     /// Begin new log files every so often, at multiples of that time: seconds, or with a unit as in
-    /// 1h or 1d. The old ones keep their rows under a name with the time. SIGHUP does the same at once
+    /// 1h or 1d. The old ones keep their rows under a name with the time. SIGHUP does the same at once. Tables (parquet) roll
+    /// each hour unless told
     #[arg(long, value_name = "INTERVAL", value_parser = interval, requires = "output")]
     roll: Option<Duration>,
     /// Begin a new file of a log before it is larger than this, as 500M or 1G

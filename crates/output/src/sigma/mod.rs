@@ -315,5 +315,12 @@ mod tests {
         }
         let brackets = read(&RULE.replacen("[attack.x]", &"[".repeat(100_000), 1));
         assert!(brackets.refused[0].why.contains("brackets are open"), "it would take seconds");
+        // So would it to look for the place of each of many words.
+        let fields = vec!["uid"; 100_000].join(", ");
+        let many = read(&format!(
+            "title: Many\ncorrelation:\n  type: event_count\n  rules: [a]\n  group-by: [{fields}]\n  timespan: 1h\n  \
+             condition:\n    gte: 10\n"
+        ));
+        assert!(many.refused[0].why.contains("100000 fields"), "{:?}", many.refused);
     }
 }
