@@ -130,21 +130,20 @@ impl ServeArgs {
         }
     }
 
-    /// Why packets of connections cannot be had.
+    /// Why packets of connections cannot be had, whatever captures there are.
     pub(super) fn keeps_packets_back(&self) -> Option<&'static str> {
-        if self.traffic.has_options() {
-            return Some(
-                "Packets are extracted only without options behind --, which may make other connections.",
-            );
+        self.traffic.has_options().then_some(
+            "Packets are extracted only without options behind --, which may make other connections.",
+        )
+    }
+
+    /// Where packets would come from, for as long as there is no capture.
+    pub(super) const fn lacks_captures(&self) -> &'static str {
+        if self.traffic.is_live() {
+            "Packets are in captures alone: netsniff record writes one, and netsniff serve shows it."
+        } else {
+            "Packets are in the captures that the logs are of: name them with --captures."
         }
-        if self.files().is_empty() {
-            return Some(if self.traffic.is_live() {
-                "Packets are in captures alone: netsniff record writes one, and netsniff serve shows it."
-            } else {
-                "Packets are in the captures that the logs are of: name them with --captures."
-            });
-        }
-        None
     }
 
     /// What a browser may do.

@@ -27,8 +27,10 @@ pub(super) struct Packets {
     program: PathBuf,
     files: Mutex<Vec<PathBuf>>,
     filter: Option<String>,
-    /// Why there are none, unless a recording comes.
+    /// Why there are none, whatever files there are.
     kept_back: Option<&'static str>,
+    /// Why there are none while there are no files.
+    lacks_files: &'static str,
     /// Those that are read here.
     running: Mutex<Vec<Arc<Mutex<Child>>>>,
     /// How many extractions there may be at once.
@@ -61,6 +63,7 @@ impl Packets {
             files: Mutex::new(args.files().to_vec()),
             filter: args.traffic.filter.clone(),
             kept_back: args.keeps_packets_back(),
+            lacks_files: args.lacks_captures(),
             running: Mutex::default(),
             extractions: Arc::new(Semaphore::new(EXTRACTIONS)),
         })
@@ -117,7 +120,7 @@ impl Packets {
 
     /// Why packets of connections cannot be had.
     pub(super) fn kept_back(&self) -> Option<&'static str> {
-        self.kept_back.filter(|_| locked(&self.files).is_empty())
+        self.kept_back.or_else(|| locked(&self.files).is_empty().then_some(self.lacks_files))
     }
 
     /// Packets are in this file, too.
@@ -253,8 +256,44 @@ fn locked<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use axum::http::StatusCode;
+    use clap::Parser;
 
     use super::*;
+
+    #[derive(Parser)]
+    struct Words {
+        #[command(flatten)]
+        args: ServeArgs,
+    }
+
+    fn packets(words: &[&str]) -> Packets {
+        let words = ["serve"].iter().chain(words);
+        Packets::of(&Words::try_parse_from(words).unwrap().args).unwrap()
+    }
+
+    #[test]
+    fn options_keep_packets_back_also_where_there_are_captures() {
+        let options = Some("options behind --");
+        let is = |packets: &Packets, why: Option<&str>| {
+            let found = packets.kept_back();
+            assert_eq!(found.is_some(), why.is_some(), "{found:?}");
+            assert!(found.zip(why).is_none_or(|(found, why)| found.contains(why)), "{found:?}");
+            let refused = packets.may_have("C0AAAAAAAAAAAAAAAA").err().map(|it| it.said);
+            assert_eq!(refused.as_deref(), found);
+        };
+        for (words, before, recorded) in [
+            (&["a.pcap"][..], None, None),
+            (&["a.pcap", "--", "--timeout", "udp=1ms"], options, options),
+            // A recording that has ended is a capture as well.
+            (&["-i", "eth0"], Some("netsniff record"), None),
+            (&["-i", "eth0", "--", "--timeout", "udp=1ms"], options, options),
+        ] {
+            let packets = packets(words);
+            is(&packets, before);
+            packets.add("b.pcapng".into());
+            is(&packets, recorded);
+        }
+    }
 
     #[test]
     fn what_was_not_found_is_no_fault_of_the_server() {
