@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use netsniff_analysis::record::LogType;
 use netsniff_analysis::rows::LOGS;
+use netsniff_output::Format;
 
 /// A directory of logs.
 #[derive(Clone, Debug)]
@@ -32,9 +33,10 @@ pub struct LogFile {
 
 /// What names of logs in lines of text end with.
 const READ: [&str; 6] = [".log", ".json", ".log.gz", ".json.gz", ".log.zst", ".json.zst"];
-/// What others end with.
-const UNREAD: [&str; 8] =
-    [".msgpack", ".txt", ".log.xz", ".json.xz", ".log.bz2", ".json.bz2", ".log.lz4", ".json.lz4"];
+/// What names of tables end with: a build may lack the format that writes them.
+const TABLES: &str = "parquet";
+/// How files may be packed.
+const PACKED: [&str; 5] = [".gz", ".zst", ".xz", ".bz2", ".lz4"];
 
 impl Folder {
     /// Looks for logs in a directory: `conn.log`, and rolled ones as `conn.2026-11-21-22-09-03.log`.
@@ -80,7 +82,7 @@ impl Folder {
                 }
                 let path = directory.join(&name);
                 files.push(LogFile { name, path });
-            } else if UNREAD.iter().any(|end| name.ends_with(end)) {
+            } else if is_of_a_format(&name) {
                 folder.unread.push(name);
             }
         }
@@ -119,6 +121,15 @@ fn log_of(name: &str) -> Option<&'static LogType> {
 fn stem_of(name: &str) -> Option<&str> {
     // `.log` is no end of what ends with `.log.gz`.
     READ.iter().find_map(|end| name.strip_suffix(end))
+}
+
+/// Whether a name ends as those of a format do that logs are written in, packed or not.
+fn is_of_a_format(name: &str) -> bool {
+    let plain = PACKED.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+    plain.rsplit_once('.').is_some_and(|(_, end)| {
+        let mut formats = Format::ALL.iter();
+        end == TABLES || formats.any(|format| [format.extension(), format.name()].contains(&end))
+    })
 }
 
 impl LogFile {
@@ -193,5 +204,31 @@ mod tests {
         assert_eq!(found, [("conn", conn.to_vec()), ("ssl", vec!["ssl.json"])]);
         assert_eq!(folder.unread, ["dns.msgpack", "http.json.xz"]);
         assert!(folder.has("ssl") && !folder.has("http") && !folder.is_empty());
+    }
+
+    #[test]
+    fn no_format_that_is_written_goes_unsaid() {
+        let directory =
+            std::env::temp_dir().join(format!("netsniff-formats-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let formats = Format::ALL.iter().map(|format| format.extension()).chain(["parquet"]);
+        let ends: std::collections::BTreeSet<_> = formats.collect();
+        let packed = |end: &str| ["", ".gz", ".xz"].map(|packing| format!("conn.{end}{packing}"));
+        let names: Vec<_> =
+            ends.into_iter().flat_map(packed).chain(["dns.json.bz2".into()]).collect();
+        for name in names {
+            let path = directory.join(&name);
+            fs::write(&path, "").unwrap();
+            let folder = Folder::open(&directory);
+            fs::remove_file(&path).unwrap();
+            let folder = folder.unwrap();
+            let is_read = ["conn.log", "conn.log.gz"].contains(&&*name);
+            assert_eq!(
+                (folder.has("conn"), folder.unread.contains(&name)),
+                (is_read, !is_read),
+                "{name}"
+            );
+        }
+        fs::remove_dir_all(&directory).unwrap();
     }
 }

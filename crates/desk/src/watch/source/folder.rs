@@ -458,6 +458,16 @@ mod tests {
     }
 
     #[test]
+    fn a_form_that_is_not_read_is_the_reason() {
+        let place = Place::new("form");
+        place.write("series.parquet", &[1]);
+        let (sender, _events) = sync_channel(1);
+        let said = start(&place.0, false, listener(sender)).unwrap_err().to_string();
+        assert!(said.starts_with("series.parquet in "), "{said}");
+        assert!(said.contains("in a form that is not read here"), "{said}");
+    }
+
+    #[test]
     fn what_is_no_file_is_not_waited_for() {
         let place = Place::new("pipe");
         place.write("series.log", &[1]);
