@@ -93,6 +93,18 @@ impl Folder {
         Ok(folder)
     }
 
+    /// Names of files that are not read, each with the reason.
+    pub fn left_out<'a>(&'a self) -> impl Iterator<Item = (&'a str, &'static str)> {
+        let all = [
+            (&self.unread, "is in a form that is not read"),
+            (&self.doubled, "is not read: another form of the log is"),
+            (&self.unknown, "is of a log that is not known here"),
+        ];
+        let named =
+            |(names, why): (&'a Vec<String>, _)| names.iter().map(move |name| (name.as_str(), why));
+        all.into_iter().flat_map(named)
+    }
+
     /// Whether there is no log.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -381,11 +381,13 @@ fn a_download_tells_what_it_lacks() {
     let rows: String = (0..10_050).map(row).collect();
     fs::write(scratch.path().join("conn.2026-01-01-00-00-00.log"), rows + "broken\n").unwrap();
     fs::write(scratch.path().join("conn.msgpack"), "").unwrap();
+    fs::write(scratch.path().join("conn.2026-01-01-00-00-00.json"), row(1)).unwrap();
     let server = Server::start("serve-cut", &[scratch.path().to_str().unwrap()]);
     let (head, body, behind) = server.chunks("/logs/conn/rows.json");
     assert_eq!(lines(&body).len(), 10_050);
     assert!(behind.unwrap().contains("netsniff-lines-left-out: 1\r\n"));
-    assert!(head.contains("netsniff-left-out: conn.msgpack\r\n"), "{head}");
+    let left_out = "netsniff-left-out: conn.msgpack conn.2026-01-01-00-00-00.json\r\n";
+    assert!(head.contains(left_out), "{head}");
     let (head, body, _) = server.chunks("/logs/conn/rows.json?sort=-ts");
     assert_eq!(lines(&body).len(), 10_000);
     assert!(body.starts_with(b"{\"ts\":10049.0,"));

@@ -114,14 +114,7 @@ pub(crate) async fn logs(State(site): Pages) -> Answer {
             Cell::bytes(size.into()),
         ]);
     }
-    let unread = folder.unread.iter().map(|name| format!("{name} is in a form that is not read."));
-    let doubled = folder
-        .doubled
-        .iter()
-        .map(|name| format!("{name} is not read: another form of the log is."));
-    let unknown =
-        folder.unknown.iter().map(|name| format!("{name} is of a log that is not known here."));
-    table.notes.extend(unread.chain(doubled).chain(unknown));
+    table.notes.extend(folder.left_out().map(|(name, why)| format!("{name} {why}.")));
     site.page(
         "sections.html",
         "/logs",

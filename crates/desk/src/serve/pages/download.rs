@@ -57,9 +57,9 @@ pub(crate) async fn rows(
     head.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     let name = format!("attachment; filename=\"{}.{}\"", log.path, format.name());
     tell(&mut head, header::CONTENT_DISPOSITION, name);
-    let unread: Vec<_> = download.wanted.unread(&folder).collect();
-    if !unread.is_empty() {
-        tell(&mut head, LEFT_OUT, unread.join(" "));
+    let left_out: Vec<_> = download.wanted.left_out(&folder).map(|(name, _)| name).collect();
+    if !left_out.is_empty() {
+        tell(&mut head, LEFT_OUT, left_out.join(" "));
     }
     let body = match order {
         None => {

@@ -58,9 +58,8 @@ impl Query {
     /// When the directory cannot be read.
     pub(super) fn run(&self, directory: &Path, goes_on: GoesOn<'_>) -> anyhow::Result<Found> {
         let folder = Folder::open(directory)?;
-        let unread = self.wanted.unread(&folder);
-        let mut wrong: Vec<_> =
-            unread.map(|name| format!("{name} is in a form that is not read here")).collect();
+        let left_out = self.wanted.left_out(&folder);
+        let mut wrong: Vec<_> = left_out.map(|(name, why)| format!("{name} {why}")).collect();
         let room = self.skip.saturating_add(self.most).min(DEEPEST);
         let mut first = First::new(room, usize::MAX);
         let passed = self.wanted.pass(&folder, goes_on, |row, number| {
@@ -125,6 +124,16 @@ mod tests {
         assert_eq!(uids(&run(&bytes(false))), ["Cc", "Ca", "Cd", "Cb"]);
         let wanted = run(&query(Some("id.resp_p = 80 AND orig_bytes > 2"), "ts", true));
         assert_eq!((uids(&wanted), wanted.all, wanted.matched), (vec!["Ca", "Cc"], 4, 2));
+        // Nobody knows whether another form of the log has other rows.
+        ["conn.json", "conn.txt", "dns.json", "dns.log"]
+            .into_iter()
+            .for_each(|name| fs::write(directory.join(name), rows).unwrap());
+        let left_out = [
+            "conn.txt is in a form that is not read",
+            "conn.json is not read: another form of the log is",
+            "conn.log: 1 lines are no rows",
+        ];
+        assert_eq!(run(&query(None, "ts", true)).wrong, left_out);
         fs::remove_dir_all(&directory).unwrap();
     }
 

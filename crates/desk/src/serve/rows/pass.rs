@@ -48,12 +48,15 @@ pub(crate) struct Wrong {
 }
 
 impl Wanted {
-    /// Names of files of the log in a form that is not read here.
-    pub(crate) fn unread<'a>(&self, folder: &'a Folder) -> impl Iterator<Item = &'a str> {
-        let name = self.log.path;
-        let is_of_it =
-            move |file: &&str| file.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
-        folder.unread.iter().map(String::as_str).filter(is_of_it)
+    /// Names of files of the log that are not read, each with the reason.
+    pub(crate) fn left_out<'a>(
+        &self,
+        folder: &'a Folder,
+    ) -> impl Iterator<Item = (&'a str, &'static str)> {
+        let log = self.log.path;
+        folder.left_out().filter(move |(name, _)| {
+            name.strip_prefix(log).is_some_and(|rest| rest.starts_with('.'))
+        })
     }
 
     /// Hands over the rows that are wanted, each with its number among them, in the order of the log.
