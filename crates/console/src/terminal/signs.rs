@@ -41,6 +41,15 @@ impl Signs {
         set("TERM").is_some_and(|term| PLAIN.contains(&&*term))
     }
 
+    /// What says that a number is the least. Two signs stand for the one: `>` alone would say another thing.
+    #[must_use]
+    pub const fn at_least(self) -> &'static str {
+        match self {
+            Self::Unicode => "≥",
+            Self::Ascii => ">=",
+        }
+    }
+
     /// What stands for a sign here.
     #[must_use]
     pub const fn shown(self, sign: char) -> char {
@@ -64,7 +73,7 @@ const fn in_ascii(sign: char) -> char {
         '▆' => '*',
         '▇' => '#',
         '█' => '@',
-        '≥' | '→' => '>',
+        '→' => '>',
         '←' => '<',
         '↑' => '^',
         '↓' => 'v',
@@ -96,7 +105,7 @@ mod tests {
 
     #[test]
     fn what_stands_for_a_sign_is_ascii() {
-        for sign in "a~▁▂▃▄▅▆▇█▲▼≥←→↑↓…µüß漢".chars() {
+        for sign in "a~▁▂▃▄▅▆▇█▲▼←→↑↓…µüß漢".chars() {
             assert!(Signs::Ascii.shown(sign).is_ascii(), "{sign}");
             assert_eq!(Signs::Unicode.shown(sign), sign);
         }

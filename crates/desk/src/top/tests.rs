@@ -113,10 +113,13 @@ fn the_span_is_that_of_the_last_intervals() {
 fn a_screen_without_other_signs_has_ascii_alone_at_the_same_places() {
     let mut model = model(Origin::Files(None));
     let service = ROWS[2].replace("http", "h\u{e9}tp \u{6f22} e\u{301}");
-    model.update(rows(&[&service]));
+    let others = r#"{"_path":"series_conn","ts":101.0,"interval":1.0,"other":true,"others":1,"late":false,"orig_pkts":1,"orig_ip_bytes":100,"resp_pkts":1,"resp_ip_bytes":100}"#;
+    model.update(rows(&[&service, others]));
     for (view, unicode, ascii) in [
         ('1', "▼SENT", "-SENT"),
-        ('1', "≥6.08 kB", ">6.08 kB"),
+        ('1', "≥6.08 kB", " >=6.08 kB"),
+        ('3', "≥6.40 kB", " >=6.40 kB"),
+        ('?', "≥             at least", ">=            at least"),
         ('2', "h\u{e9}tp \u{6f22}  e\u{301} ", "h?tp ?  e "),
         ('?', "↑ ↓  j k", "^ v  j k"),
     ] {
@@ -131,6 +134,8 @@ fn a_screen_without_other_signs_has_ascii_alone_at_the_same_places() {
         for (before, after) in before.iter().zip(&after).filter(|(before, _)| before.is_ascii()) {
             assert_eq!(before, after);
         }
+        // From the help any key goes back.
+        press(&mut model, &[Key::Escape]);
     }
     assert!(
         screen(&model)[2].trim_start().starts_with("@. bytes on the wire"),

@@ -8,6 +8,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use minijinja::{Value, context};
 use netsniff_analysis::log::capture::CaptureVerdict;
 use netsniff_console::number::{bytes, count, duration, exact, rate};
+use netsniff_console::terminal::signs::Signs;
 use serde::Deserialize;
 use tokio_stream::StreamExt as _;
 
@@ -273,7 +274,7 @@ fn list(known: &Known, subject: &Subject, span: Span) -> Table {
             if cell.is_unknown() {
                 return Cell::unset("not known");
             }
-            Cell { value, ..Cell::text(cell.shown()) }.linked(link)
+            Cell { value, ..Cell::text(cell.shown(Signs::Unicode)) }.linked(link)
         });
         cells.collect()
     });

@@ -2,6 +2,7 @@
 
 use netsniff_console::number::{count, things};
 use netsniff_console::printable::printable;
+use netsniff_console::terminal::signs::Signs;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
@@ -32,7 +33,10 @@ pub(crate) fn table(model: &Model, frame: &mut Frame<'_>, area: Rect) {
             true => Style::new().add_modifier(Modifier::REVERSED),
             false => Style::new(),
         };
-        frame.render_widget(Line::styled(line(table.columns, &widths, row), style), area);
+        frame.render_widget(
+            Line::styled(line(table.columns, &widths, row, model.signs), style),
+            area,
+        );
     }
 }
 
@@ -154,10 +158,10 @@ fn titles(model: &Model, table: &Table, widths: &[usize]) -> Line<'static> {
     Line::from(parts)
 }
 
-fn line(columns: &[Column], widths: &[usize], row: &TableRow) -> String {
+fn line(columns: &[Column], widths: &[usize], row: &TableRow, signs: Signs) -> String {
     let cells = columns.iter().zip(widths).zip(&row.cells);
     let cells =
-        cells.map(|((column, width), cell)| padded(&cell.shown(), *width, column.is_number));
+        cells.map(|((column, width), cell)| padded(&cell.shown(signs), *width, column.is_number));
     cells.collect::<Vec<_>>().join(" ")
 }
 

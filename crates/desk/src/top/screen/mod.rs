@@ -39,7 +39,7 @@ pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>) {
     let [top, middle, bottom] = Layout::vertical(parts).areas(frame.area());
     head::draw(model, frame, top);
     if model.has_help {
-        help::draw(frame, middle);
+        help::draw(model.signs, frame, middle);
     } else {
         match &model.place().view {
             View::Table(_) => body::table(model, frame, middle),

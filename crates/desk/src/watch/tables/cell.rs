@@ -5,6 +5,7 @@ use core::cmp::Reverse;
 use netsniff_console::calendar::Date;
 use netsniff_console::number::{bytes, count, duration};
 use netsniff_console::printable::printable;
+use netsniff_console::terminal::signs::Signs;
 use netsniff_packet::Timestamp;
 
 /// A value of a table.
@@ -77,8 +78,8 @@ impl Cell {
     }
 
     /// As people read it. Nothing in it steers a terminal.
-    pub(crate) fn shown(&self) -> String {
-        let least = |is_least: bool| if is_least { "≥" } else { "" };
+    pub(crate) fn shown(&self, signs: Signs) -> String {
+        let least = |is_least: bool| if is_least { signs.at_least() } else { "" };
         match self {
             Self::Unknown => "-".to_owned(),
             Self::Text(text) => printable(text).into_owned(),
@@ -135,10 +136,12 @@ mod tests {
 
     #[test]
     fn text_steers_no_terminal_and_the_least_is_told() {
-        assert_eq!(Cell::text(Some("a\x1b[2Jb")).shown(), r"a\x1b[2Jb");
-        assert_eq!(Cell::bytes(Some(1_500), false).shown(), "≥1.50 kB");
-        assert_eq!(Cell::count(None, true).shown(), "-");
-        assert_eq!(Cell::count(Some(-3), true).shown(), "-3");
+        assert_eq!(Cell::text(Some("a\x1b[2Jb")).shown(Signs::Ascii), r"a\x1b[2Jb");
+        let least = Cell::bytes(Some(1_500), false);
+        assert_eq!(least.shown(Signs::Unicode), "≥1.50 kB");
+        assert_eq!(least.shown(Signs::Ascii), ">=1.50 kB");
+        assert_eq!(Cell::count(None, true).shown(Signs::Ascii), "-");
+        assert_eq!(Cell::count(Some(-3), true).shown(Signs::Ascii), "-3");
         assert_eq!(time_of_day(1_795_298_940_250_000_000, 3), "22:09:00.250");
     }
 }

@@ -100,7 +100,7 @@ const CONNECTIONS: &[Column] = &[
     text("RESPONDER", 22),
     text("SERVICE", 8),
     text("STATE", 5),
-    number("BYTES", 8).of(IP),
+    number("BYTES", 9).of(IP),
     RTT,
     text("PROTO", 5),
     PACKETS,
