@@ -26,7 +26,8 @@ use crate::watch::source::child::listen;
 pub(super) struct Packets {
     program: PathBuf,
     files: Mutex<Vec<PathBuf>>,
-    filter: Option<String>,
+    /// The arguments of an extraction, but for the connection, the captures and where to write.
+    extraction: Vec<OsString>,
     /// Why there are none, whatever files there are.
     kept_back: Option<&'static str>,
     /// Why there are none while there are no files.
@@ -61,7 +62,7 @@ impl Packets {
         Ok(Self {
             program: std::env::current_exe().context("cannot find this program")?,
             files: Mutex::new(args.files().to_vec()),
-            filter: args.traffic.filter.clone(),
+            extraction: args.traffic.extraction("--json"),
             kept_back: args.keeps_packets_back(),
             lacks_files: args.lacks_captures(),
             running: Mutex::default(),
@@ -136,13 +137,9 @@ impl Packets {
     }
 
     fn command(&self, uid: &str) -> Command {
-        let mut words: Vec<OsString> = vec!["extract".into(), "--json".into()];
-        if let Some(filter) = &self.filter {
-            words.extend(["-f".into(), filter.into()]);
-        }
-        words.extend(["--uid".into(), uid.into(), "-w".into(), "-".into(), "--".into()]);
         let mut command = Command::new(&self.program);
-        command.args(words).args(&*locked(&self.files)).stdin(Stdio::null());
+        command.args(&self.extraction).args(["--uid", uid, "-w", "-", "--"]);
+        command.args(&*locked(&self.files)).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         command
     }
@@ -293,6 +290,16 @@ mod tests {
             packets.add("b.pcapng".into());
             is(&packets, recorded);
         }
+    }
+
+    #[test]
+    fn an_extraction_reads_captures_by_the_filter_of_the_analysis() {
+        let packets = packets(&["-i", "eth0", "-f", "udp port 53"]);
+        packets.add("-x.pcapng".into());
+        let command = packets.command("C1");
+        let words: Vec<_> = command.as_std().get_args().map(|it| it.to_str().unwrap()).collect();
+        let expected = "extract,--json,--filter,udp port 53,--uid,C1,-w,-,--,-x.pcapng";
+        assert_eq!(words.join(","), expected);
     }
 
     #[test]

@@ -76,7 +76,7 @@ pub fn run(args: &TopArgs) -> anyhow::Result<u8> {
     let jobs = Jobs {
         program,
         files: args.inputs.clone(),
-        extraction: args.traffic.extraction(),
+        extraction: args.traffic.extraction("-q"),
         recording: args.traffic.recording(),
         events: sender,
     };

@@ -92,18 +92,24 @@ impl Traffic {
         words
     }
 
-    /// The words of an extraction of the same packets, but for the connection, the captures and where to write.
-    pub(crate) fn extraction(&self) -> Vec<OsString> {
-        let mut words = ["extract", "-q"].map(OsString::from).to_vec();
-        words.extend(self.packets());
+    /// The words of an extraction of the same packets from captures, with an option that says what it reports, but for the
+    /// connection, the captures and where to write.
+    pub(crate) fn extraction(&self, report: &str) -> Vec<OsString> {
+        let mut words = ["extract", report].map(OsString::from).to_vec();
+        words.extend(self.matching());
         words
     }
 
-    /// Which packets, as all commands take it.
+    /// Which packets, as all commands take it that may capture.
     fn packets(&self) -> impl Iterator<Item = OsString> {
-        let interfaces = self.interfaces.iter().map(|name| ("--interface", name));
-        let filter = self.filter.iter().map(|filter| ("--filter", filter));
-        interfaces.chain(filter).flat_map(|(name, value)| [OsString::from(name), value.into()])
+        let interfaces = self.interfaces.iter();
+        let interfaces = interfaces.flat_map(|name| [OsString::from("--interface"), name.into()]);
+        interfaces.chain(self.matching())
+    }
+
+    /// Which packets of those that are captured, or in captures.
+    fn matching(&self) -> impl Iterator<Item = OsString> {
+        self.filter.iter().flat_map(|filter| [OsString::from("--filter"), filter.into()])
     }
 }
 
@@ -140,7 +146,9 @@ mod tests {
         );
         assert_eq!(joined(live.recording()), format!("record -q {packets}"));
         let of_file = Traffic { filter: Some("tcp".to_owned()), ..Traffic::default() };
-        assert_eq!(joined(of_file.extraction()), "extract -q --filter tcp");
+        assert_eq!(joined(of_file.extraction("-q")), "extract -q --filter tcp");
+        // What was recorded live is in files.
+        assert_eq!(joined(live.extraction("--json")), "extract --json --filter udp port 53");
         let words = joined(of_file.analysis([], &["-x.pcap".into()]));
         assert!(words.ends_with("--series-conns 200 --read -x.pcap --filter tcp"), "{words}");
     }
