@@ -100,6 +100,11 @@ impl<'r> Row<'r> {
         }
     }
 
+    /// Counts a column whose value cannot be understood.
+    pub(crate) fn misread(&self, name: &str) {
+        self.misread.take(name);
+    }
+
     /// A value that `read` understands; others count as misread, and are not told.
     fn read<T>(&self, name: &str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
         let text = self.whole(name)?;

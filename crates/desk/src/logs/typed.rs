@@ -3,7 +3,9 @@
 use std::net::IpAddr;
 
 use netsniff_analysis::Record;
-use netsniff_analysis::record::{Elements, Interval, LogType, Scalar, Shape, Value, Visitor};
+use netsniff_analysis::record::{
+    Elements, FieldInfo, Interval, LogType, Scalar, Shape, Value, Visitor,
+};
 use netsniff_packet::{Address, Timestamp};
 
 use super::Row;
@@ -16,6 +18,29 @@ pub(crate) struct TypedRow<'a> {
     pub(crate) row: &'a Row<'a>,
 }
 
+impl TypedRow<'_> {
+    /// Looks at all values, so that those that cannot be understood count also where nobody asks for them.
+    pub(crate) fn check(&self) {
+        self.visit(&mut Nobody);
+    }
+
+    /// A value of a column. One that is none of its type is unset, and counts as misread.
+    fn value<'v>(&self, field: &FieldInfo, bytes: &'v [u8]) -> Value<'v> {
+        let value = value(bytes, field.zeek_type.scalar);
+        if matches!(value, Value::Unset) {
+            self.row.misread(field.name);
+        }
+        value
+    }
+}
+
+/// Who only looks.
+struct Nobody;
+
+impl Visitor for Nobody {
+    fn field(&mut self, _: usize, _: &'static FieldInfo, _: Value<'_>) {}
+}
+
 impl Record for TypedRow<'_> {
     fn log(&self) -> &'static LogType {
         self.log
@@ -23,13 +48,14 @@ impl Record for TypedRow<'_> {
 
     fn visit<V: Visitor>(&self, visitor: &mut V) {
         for (index, field) in self.log.fields.iter().enumerate() {
-            let scalar = field.zeek_type.scalar;
             if field.zeek_type.shape == Shape::One {
                 let bytes = self.row.bytes(field.name);
-                let value = bytes.as_ref().map_or(Value::Unset, |bytes| value(bytes, scalar));
+                let value = bytes.as_ref().map_or(Value::Unset, |bytes| self.value(field, bytes));
                 visitor.field(index, field, value);
             } else if let Some(elements) = self.row.elements_as_bytes(field.name) {
-                let elements = List::of(elements.iter().map(Option::as_deref), scalar);
+                let one = |bytes| self.value(field, bytes);
+                let elements = elements.iter().map(|it| it.as_deref().map_or(Value::Unset, one));
+                let elements = List::of(elements);
                 visitor.field(index, field, Value::List(&elements));
             } else {
                 visitor.field(index, field, Value::Unset);
@@ -42,10 +68,9 @@ impl Record for TypedRow<'_> {
 pub(crate) struct List<'a>(Vec<Value<'a>>);
 
 impl<'a> List<'a> {
-    /// Elements of a type, of which some may be unset.
-    pub(crate) fn of(all: impl IntoIterator<Item = Option<&'a [u8]>>, scalar: Scalar) -> Self {
-        let one = |bytes: Option<&'a [u8]>| bytes.map_or(Value::Unset, |it| value(it, scalar));
-        Self(all.into_iter().map(one).collect())
+    /// Elements, of which some may be unset.
+    pub(crate) fn of(all: impl Iterator<Item = Value<'a>>) -> Self {
+        Self(all.collect())
     }
 }
 

@@ -323,6 +323,7 @@ fn rows_are_downloaded_as_the_formats_write_them() {
             let behind = behind.expect("it breaks off");
             assert!(behind.contains(&format!("netsniff-rows: {}\r\n", wanted.len())), "{behind}");
             assert!(behind.contains("netsniff-lines-left-out: 0\r\n"), "{behind}");
+            assert!(behind.contains("netsniff-values-left-out: 0\r\n"), "{behind}");
             if end == "tsv" {
                 assert!(body.starts_with(b"#separator \\x09\n"));
                 let body = String::from_utf8(body).unwrap();
@@ -379,21 +380,25 @@ fn a_download_tells_what_it_lacks() {
     fs::create_dir_all(scratch.path()).unwrap();
     let row = |number: u32| format!("{{\"ts\":{number}.0,\"uid\":\"C{number}\"}}\n");
     let rows: String = (0..10_050).map(row).collect();
-    fs::write(scratch.path().join("conn.2026-01-01-00-00-00.log"), rows + "broken\n").unwrap();
+    let rest = "broken\n{\"ts\":0.5,\"orig_bytes\":5.0}\n";
+    fs::write(scratch.path().join("conn.2026-01-01-00-00-00.log"), rows + rest).unwrap();
     fs::write(scratch.path().join("conn.msgpack"), "").unwrap();
     fs::write(scratch.path().join("conn.2026-01-01-00-00-00.json"), row(1)).unwrap();
     let server = Server::start("serve-cut", &[scratch.path().to_str().unwrap()]);
     let (head, body, behind) = server.chunks("/logs/conn/rows.json");
-    assert_eq!(lines(&body).len(), 10_050);
-    assert!(behind.unwrap().contains("netsniff-lines-left-out: 1\r\n"));
+    assert_eq!(lines(&body).len(), 10_051);
+    let behind = behind.unwrap();
+    for field in ["netsniff-lines-left-out: 1\r\n", "netsniff-values-left-out: 1\r\n"] {
+        assert!(behind.contains(field), "{behind}");
+    }
     let left_out = "netsniff-left-out: conn.msgpack conn.2026-01-01-00-00-00.json\r\n";
     assert!(head.contains(left_out), "{head}");
     let (head, body, _) = server.chunks("/logs/conn/rows.json?sort=-ts");
     assert_eq!(lines(&body).len(), 10_000);
     assert!(body.starts_with(b"{\"ts\":10049.0,"));
-    assert!(head.contains("netsniff-cut: the first 10000 of 10050 rows\r\n"), "{head}");
+    assert!(head.contains("netsniff-cut: the first 10000 of 10051 rows\r\n"), "{head}");
     let page = server.page("/logs/conn?sort=-ts");
-    assert!(page.contains("10,050 rows in the order of the log"), "{page}");
+    assert!(page.contains("10,051 rows in the order of the log"), "{page}");
     assert!(page.contains("the first 10,000 rows in this order"), "{page}");
 
     // A file that cannot be read to its end is no end of the log.

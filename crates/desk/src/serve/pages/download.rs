@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `netsniff-rows` | head, or behind the rows | how many rows the file has |
 //! | `netsniff-lines-left-out` | likewise | lines of the log that are no rows |
+//! | `netsniff-values-left-out` | likewise | values of the log that cannot be understood, and are unset in the file |
 //! | `netsniff-cut` | head | of how many rows these are the first |
 //! | `netsniff-left-out` | head | files of the log that are not read |
 
@@ -32,6 +33,7 @@ use crate::serve::site::Site;
 
 const ROWS: HeaderName = HeaderName::from_static("netsniff-rows");
 const LINES_LEFT_OUT: HeaderName = HeaderName::from_static("netsniff-lines-left-out");
+const VALUES_LEFT_OUT: HeaderName = HeaderName::from_static("netsniff-values-left-out");
 const CUT: HeaderName = HeaderName::from_static("netsniff-cut");
 const LEFT_OUT: HeaderName = HeaderName::from_static("netsniff-left-out");
 
@@ -63,8 +65,8 @@ pub(crate) async fn rows(
     }
     let body = match order {
         None => {
-            let behind = [ROWS.as_str(), LINES_LEFT_OUT.as_str()].join(", ");
-            tell(&mut head, header::TRAILER, behind);
+            let behind = [ROWS, LINES_LEFT_OUT, VALUES_LEFT_OUT];
+            tell(&mut head, header::TRAILER, behind.each_ref().map(HeaderName::as_str).join(", "));
             in_order_of_log(download, folder, permit)
         }
         Some(order) => sorted(&site, download, folder, order, permit, &mut head).await?,
@@ -127,6 +129,7 @@ async fn sorted(
 fn tell_all(fields: &mut HeaderMap, rows: u64, passed: &Passed) {
     tell(fields, ROWS, rows);
     tell(fields, LINES_LEFT_OUT, passed.wrong.lines);
+    tell(fields, VALUES_LEFT_OUT, passed.wrong.values);
 }
 
 /// Adds a field. Names of files may have any signs: those that no field has are escaped.

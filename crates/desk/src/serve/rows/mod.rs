@@ -137,6 +137,26 @@ mod tests {
         fs::remove_dir_all(&directory).unwrap();
     }
 
+    #[test]
+    fn values_that_cannot_be_understood_are_told_wherever_they_are() {
+        let name = format!("netsniff-values-{}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        fs::create_dir_all(&directory).unwrap();
+        let rows = "{\"ts\":1,\"uid\":\"Ca\",\"orig_bytes\":5.0,\"resp_bytes\":-7,\"tunnel_parents\":[]}\n\
+                    {\"ts\":2,\"uid\":\"Cb\",\"id.orig_h\":\"nohost\",\"id.resp_p\":70000}\n\
+                    {\"ts\":3,\"uid\":\"Cc\",\"resp_bytes\":null,\"service\":\"\"}\n";
+        fs::write(directory.join("conn.log"), rows).unwrap();
+        let all = ["conn.log: 4 values cannot be understood"];
+        for condition in [None, Some("resp_bytes > 1"), Some("uid = 'Cc'")] {
+            // Also those of rows that have no room on the page.
+            let one = Query { most: 1, ..query(condition, "ts", false) };
+            assert_eq!(one.run(&directory, &|| true).unwrap().wrong, all, "{condition:?}");
+        }
+        let naming = naming::Naming::of("Cb", &directory, &|| true).unwrap();
+        assert_eq!(naming.wrong, ["conn.log: 2 values cannot be understood"]);
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
     /// How often a pass over many lines, of which none is wanted, asks whether anybody waits, where nobody does from the
     /// tenth time on.
     fn times_asked(line: &str, name: &str) -> u32 {

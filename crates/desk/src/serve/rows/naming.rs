@@ -7,7 +7,7 @@ use netsniff_analysis::record::{FieldInfo, LogType};
 
 use super::pass::{GoesOn, Wrong};
 use super::shown;
-use crate::logs::{Folder, Row};
+use crate::logs::{Folder, Row, TypedRow};
 use crate::page::table::Cell;
 use crate::watch::data::row::log_named;
 
@@ -79,6 +79,7 @@ impl Named {
         };
         if fields.iter().copied().any(|field| names(&field)) {
             self.all += 1;
+            TypedRow { log: self.log, row }.check();
             if self.rows.len() < MOST {
                 self.rows.push(shown::cells(self.log, row));
             }

@@ -41,6 +41,8 @@ impl Passed {
 pub(crate) struct Wrong {
     /// Lines that are no rows.
     pub(crate) lines: u64,
+    /// Values that are not of the type of their column.
+    pub(crate) values: u64,
     /// Whether a file could not be opened, or not be read to its end.
     pub(crate) is_cut: bool,
     /// All of it in words, by file.
@@ -76,8 +78,13 @@ impl Wanted {
             |row| {
                 passed.all += 1;
                 let typed = TypedRow { log: self.log, row };
-                if self.condition.as_ref().is_some_and(|condition| !condition.matches(&typed)) {
-                    return ControlFlow::Continue(());
+                match &self.condition {
+                    Some(condition) if !condition.matches(&typed) => {
+                        return ControlFlow::Continue(());
+                    }
+                    Some(_) => {}
+                    // A condition sees all values. Without one, those of rows that nobody is shown are to count as well.
+                    None => typed.check(),
                 }
                 passed.matched += 1;
                 take(&typed, passed.matched)
@@ -121,6 +128,10 @@ impl Wrong {
         if faults.lines > 0 {
             self.lines += faults.lines;
             self.said.push(format!("{name}: {} lines are no rows", faults.lines));
+        }
+        if faults.values > 0 {
+            self.values += faults.values;
+            self.said.push(format!("{name}: {} values cannot be understood", faults.values));
         }
         if let Some(why) = &faults.stopped {
             self.is_cut = true;

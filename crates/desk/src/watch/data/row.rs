@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use netsniff_analysis::Record;
-use netsniff_analysis::record::{LogType, Scalar, Shape, Value, Visitor};
+use netsniff_analysis::record::{FieldInfo, LogType, Scalar, Shape, Value, Visitor};
 use netsniff_analysis::rows::LOGS;
 
 use crate::logs::{List, Row, nanos, value};
@@ -68,6 +68,7 @@ impl LogRow {
         for (column, field) in (0..).zip(log.fields) {
             if field.zeek_type.shape == Shape::One {
                 if let Some(text) = row.whole(field.name) {
+                    check(row, field, &text);
                     kept.push(column, CellKind::One, plain(&text, field.zeek_type.scalar));
                 }
             } else if let Some(elements) = row.elements(field.name) {
@@ -75,6 +76,7 @@ impl LogRow {
                     kept.push(column, CellKind::NoElements, "");
                 }
                 for text in elements {
+                    check(row, field, &text);
                     let text = plain(&text, field.zeek_type.scalar);
                     kept.push(column, CellKind::Element, text);
                 }
@@ -191,6 +193,13 @@ impl LogRow {
     }
 }
 
+/// Counts a value that is none of its type: it is kept, but reads as unset.
+fn check(row: &Row<'_>, field: &FieldInfo, text: &str) {
+    if matches!(value(text.as_bytes(), field.zeek_type.scalar), Value::Unset) {
+        row.misread(field.name);
+    }
+}
+
 /// A value as it is kept: of flags, JSON and Zeek's own format have different words.
 fn plain(text: &str, scalar: Scalar) -> &str {
     match (scalar, text) {
@@ -217,7 +226,7 @@ impl Record for LogRow {
                 }
                 Some(_) => {
                     let elements = cells.filter(|(kind, _)| *kind == CellKind::Element);
-                    let list = List::of(elements.map(|(_, text)| Some(text.as_bytes())), scalar);
+                    let list = List::of(elements.map(|(_, text)| value(text.as_bytes(), scalar)));
                     visitor.field(index, field, Value::List(&list));
                 }
             }

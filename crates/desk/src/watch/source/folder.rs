@@ -468,6 +468,20 @@ mod tests {
     }
 
     #[test]
+    fn values_that_cannot_be_understood_are_told_at_the_end() {
+        let place = Place::new("values");
+        place.write("series.log", &[1]);
+        for (value, is_told) in [("5.0", true), ("-7", true), ("null", false), ("5", false)] {
+            let row = format!("{{\"ts\":1,\"orig_bytes\":{value}}}\n");
+            fs::write(place.0.join("conn.log"), row).unwrap();
+            let (rows, ending) = place.read();
+            let says = ending.how.ends_with("conn.log: it has values that cannot be understood");
+            let code = if is_told { DAMAGED } else { DONE };
+            assert_eq!((rows, says, ending.code), (vec![1, 1], is_told, code), "{value}");
+        }
+    }
+
+    #[test]
     fn what_is_no_file_is_not_waited_for() {
         let place = Place::new("pipe");
         place.write("series.log", &[1]);

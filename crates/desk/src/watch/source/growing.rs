@@ -25,6 +25,8 @@ pub(crate) struct GrowingFile {
     has_told_why: bool,
     /// Whether lines were told that are no rows.
     has_told_lines: bool,
+    /// Whether values were told that cannot be understood.
+    has_told_values: bool,
 }
 
 /// What the file with a name is.
@@ -43,7 +45,15 @@ impl GrowingFile {
         let data = file.metadata()?;
         let identity = (data.dev(), data.ino());
         let reader = Reader::of(file.try_clone()?);
-        Ok(Self { file, identity, log, reader, has_told_why: false, has_told_lines: false })
+        Ok(Self {
+            file,
+            identity,
+            log,
+            reader,
+            has_told_why: false,
+            has_told_lines: false,
+            has_told_values: false,
+        })
     }
 
     pub(crate) const fn identity(&self) -> Identity {
@@ -80,6 +90,9 @@ impl GrowingFile {
         }
         if self.reader.bad_lines() > 0 && !std::mem::replace(&mut self.has_told_lines, true) {
             complaints.push("it has lines that are no rows".to_owned());
+        }
+        if faults.values > 0 && !std::mem::replace(&mut self.has_told_values, true) {
+            complaints.push("it has values that cannot be understood".to_owned());
         }
         complaints
     }
