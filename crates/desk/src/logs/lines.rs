@@ -33,6 +33,8 @@ pub(super) enum Line {
     Whole(Range<usize>),
     /// More than a line may have; it was passed over.
     TooLong,
+    /// More of one that is too long; it was passed over. Whoever reads may give up: such a line need not end.
+    Within,
     /// There are no more by now.
     End,
 }
@@ -98,6 +100,9 @@ impl Lines {
                 if !self.read_on()? {
                     return Ok(Line::End);
                 }
+                if self.is_within {
+                    return Ok(Line::Within);
+                }
                 continue;
             };
             let end = self.searched + length;
@@ -138,6 +143,7 @@ mod tests {
         loop {
             match lines.next().unwrap() {
                 Line::End => return seen,
+                Line::Within => {}
                 Line::TooLong => seen.push(None),
                 Line::Whole(place) => {
                     seen.push(Some(String::from_utf8(lines.at(&place).to_vec()).unwrap()));

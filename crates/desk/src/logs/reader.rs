@@ -71,7 +71,8 @@ impl Reader {
     }
 
     /// The next row whose line may be one that is wanted. Other lines are neither read any further nor counted as rows.
-    /// `goes_on` is asked before each line, so that also a file in which nothing is wanted ends where nobody waits for it.
+    /// `goes_on` is asked before each line, and within one that is too long, so that also a file in which nothing is wanted
+    /// ends where nobody waits for it.
     pub(crate) fn next_row_that(
         &mut self,
         may_be: impl Fn(&[u8]) -> bool,
@@ -101,6 +102,7 @@ impl Reader {
             match self.lines.next() {
                 Ok(Line::End) => return None,
                 Ok(Line::Whole(line)) => self.line = line,
+                Ok(Line::Within) => continue,
                 Ok(Line::TooLong) => {
                     self.bad_lines += 1;
                     continue;
@@ -292,6 +294,22 @@ mod tests {
             (None, None, Some("é"))
         );
         assert_eq!(reader.faults().values, 2);
+    }
+
+    #[test]
+    fn a_line_without_end_is_given_up_where_nobody_waits() {
+        let mut reader = Reader::of(io::repeat(b'x').take(64 << 20));
+        let asked = core::cell::Cell::new(0);
+        let goes_on = || {
+            asked.set(asked.get() + 1);
+            asked.get() < 10
+        };
+        assert!(reader.next_row_that(|_| true, goes_on).is_none());
+        assert!(reader.bytes_read() < 4 << 20, "{}", reader.bytes_read());
+        assert_eq!(reader.faults().lines, 1);
+        // Whoever waits reads it to its end, and it counts once.
+        assert!(reader.next_row().is_none());
+        assert_eq!((reader.bytes_read(), reader.faults().lines), (64 << 20, 1));
     }
 
     #[test]
