@@ -207,6 +207,12 @@ impl Cell {
         }
     }
 
+    /// Bytes of memory that it takes.
+    pub(crate) fn memory(&self) -> usize {
+        let texts = [&self.value, &self.title, &self.link].into_iter().flatten();
+        size_of::<Self>() + self.text.capacity() + texts.map(String::capacity).sum::<usize>()
+    }
+
     /// It in a colour.
     pub(crate) fn looking(self, look: Option<&'static str>) -> Self {
         Self { look, ..self }

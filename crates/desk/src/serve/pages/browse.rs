@@ -195,17 +195,25 @@ fn said(found: &Found, is_over: bool, page: usize, most: usize) -> String {
     if found.matched == 0 {
         return format!("None of {all} rows meets the condition.");
     }
+    let ended = found.ended.map(|kept| {
+        let kept = exact(kept as i128);
+        format!("Only the first {kept} of this order have room: a condition makes them fewer.")
+    });
     if found.rows.is_empty() {
+        if let Some(ended) = ended {
+            return format!("This page is not among the rows that are kept. {ended}");
+        }
         return format!("This page is behind the last of {of} rows.");
     }
     let first = (page - 1).saturating_mul(most) + 1;
     let last = exact((first + found.rows.len() - 1) as i128);
     let shown = format!("{} to {last} of {of} rows", exact(first as i128));
-    if found.matched == found.all {
+    let shown = if found.matched == found.all {
         format!("{shown}.")
     } else {
         format!("{shown} that meet the condition, of {all} rows.")
-    }
+    };
+    ended.map_or_else(|| shown.clone(), |ended| format!("{shown} {ended}"))
 }
 
 impl View {
@@ -227,7 +235,7 @@ impl View {
                 "only the first {DEEPEST} rows are in order: a condition makes them fewer"
             ));
         }
-        Ok(rows::Query { wanted, order, skip, most })
+        Ok(rows::Query { wanted, order, skip, most, bytes: rows::KEPT })
     }
 
     /// The column that rows are in order by.
@@ -328,8 +336,35 @@ impl View {
         most: usize,
     ) -> (Option<String>, Option<String>) {
         let to = |page| self.address(&Asked { page: Some(page), ..asked.clone() });
-        let last =
-            usize::try_from(found.matched).unwrap_or(usize::MAX).div_ceil(most).min(DEEPEST / most);
+        let rows = usize::try_from(found.matched).unwrap_or(usize::MAX);
+        let last = rows.div_ceil(most).min(DEEPEST / most);
+        // No page behind this one has more room.
+        let last = if found.ended.is_some() { page } else { last };
         ((page > 1).then(|| to(page - 1)), (page < last).then(|| to(page + 1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_says_where_its_order_ends() {
+        let rows = |rows: usize, ended| Found {
+            rows: vec![Vec::new(); rows],
+            matched: 900,
+            all: 900,
+            ended,
+            ..Found::default()
+        };
+        let end = "Only the first 120 of this order have room: a condition makes them fewer.";
+        for (found, wanted) in [
+            (rows(100, None), "101 to 200 of 900 rows.".to_owned()),
+            (rows(20, Some(120)), format!("101 to 120 of 900 rows. {end}")),
+            (rows(0, Some(120)), format!("This page is not among the rows that are kept. {end}")),
+            (rows(0, None), "This page is behind the last of 900 rows.".to_owned()),
+        ] {
+            assert_eq!(said(&found, true, 2, 100), wanted);
+        }
     }
 }

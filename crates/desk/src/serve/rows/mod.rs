@@ -26,6 +26,10 @@ use crate::page::table::Cell;
 /// Rows that are kept at once: all that come before the end of the page.
 pub(super) const DEEPEST: usize = 10_000;
 
+/// Bytes of the rows that are kept for a page, so that also rows of long texts and lists have a bound. The deepest page of
+/// usual rows of `conn` takes a fifth of it.
+pub(super) const KEPT: usize = 256 << 20;
+
 /// What is asked for.
 #[derive(Debug)]
 pub(super) struct Query {
@@ -35,6 +39,8 @@ pub(super) struct Query {
     pub(super) skip: usize,
     /// Rows that are wanted.
     pub(super) most: usize,
+    /// Bytes of memory that there are for the rows before and on the page.
+    pub(super) bytes: usize,
 }
 
 /// What was found.
@@ -48,6 +54,8 @@ pub(super) struct Found {
     pub(super) all: u64,
     /// What could not be read, by file.
     pub(super) wrong: Vec<String>,
+    /// How many rows of the order had room, where that ended before the page.
+    pub(super) ended: Option<usize>,
 }
 
 impl Query {
@@ -61,15 +69,22 @@ impl Query {
         let left_out = self.wanted.left_out(&folder);
         let mut wrong: Vec<_> = left_out.map(|(name, why)| format!("{name} {why}")).collect();
         let room = self.skip.saturating_add(self.most).min(DEEPEST);
-        let mut first = First::new(room, usize::MAX);
+        let mut first = First::new(room, self.bytes);
         let passed = self.wanted.pass(&folder, goes_on, |row, number| {
             let rank = self.order.rank(row.row, number);
-            first.take(rank, || (shown::cells(self.wanted.log, row.row), 0));
+            first.take(rank, || {
+                let cells = shown::cells(self.wanted.log, row.row);
+                let bytes = cells.iter().map(Cell::memory).sum();
+                (cells, bytes)
+            });
             ControlFlow::Continue(())
         });
         wrong.extend(passed.wrong.said);
-        let rows = first.into_rows().skip(self.skip).take(self.most).collect();
-        Ok(Found { rows, matched: passed.matched, all: passed.all, wrong })
+        let kept: Vec<_> = first.into_rows().collect();
+        let wanted = usize::try_from(passed.matched).unwrap_or(usize::MAX).min(room);
+        let ended = (kept.len() < wanted).then_some(kept.len());
+        let rows = kept.into_iter().skip(self.skip).take(self.most).collect();
+        Ok(Found { rows, matched: passed.matched, all: passed.all, wrong, ended })
     }
 }
 
@@ -93,6 +108,7 @@ mod tests {
             },
             skip: 0,
             most: 2,
+            bytes: KEPT,
         }
     }
 
@@ -134,6 +150,33 @@ mod tests {
             "conn.log: 1 lines are no rows",
         ];
         assert_eq!(run(&query(None, "ts", true)).wrong, left_out);
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn a_page_ends_where_its_rows_have_no_more_room() {
+        let name = format!("netsniff-room-{}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        fs::create_dir_all(&directory).unwrap();
+        let list = format!("\"{}\"", ["x"; 200].concat());
+        let lists = [list.as_str(); 60].join(",");
+        let row = |number| {
+            format!("{{\"ts\":{number},\"uid\":\"C{number}\",\"tunnel_parents\":[{lists}]}}\n")
+        };
+        fs::write(directory.join("conn.log"), (0..20).map(row).collect::<String>()).unwrap();
+        let run = |skip, bytes| {
+            let query = Query { skip, most: 8, bytes, ..query(None, "ts", true) };
+            let found = query.run(&directory, &|| true).unwrap();
+            assert_eq!(found.matched, 20);
+            (found.rows.len(), found.ended)
+        };
+        assert_eq!(run(8, KEPT), (8, None));
+        assert_eq!(run(16, KEPT), (4, None));
+        // The list alone takes 12 kB.
+        let (rows, ended) = run(8, 12 * 12_000);
+        let ended = ended.unwrap();
+        assert!((3..12).contains(&ended) && rows == ended.saturating_sub(8), "{rows} {ended}");
+        assert_eq!(run(0, 12_000), (0, Some(0)));
         fs::remove_dir_all(&directory).unwrap();
     }
 

@@ -51,7 +51,7 @@ impl Key {
     fn of(row: &Row<'_>, field: &FieldInfo) -> Option<Self> {
         let name = field.name;
         if field.zeek_type.shape != Shape::One {
-            return row.list(name).map(|list| Self::Text(list.join(", ").into()));
+            return row.list(name).map(|list| Self::of_text(&list.join(", ")));
         }
         match field.zeek_type.scalar {
             Scalar::Time | Scalar::Interval => row.nanos(name).map(|it| Self::Number(it.into())),
@@ -61,12 +61,14 @@ impl Key {
             Scalar::Double => row.text(name)?.parse().ok().map(fraction),
             // Those of version 4 come before those of version 6.
             Scalar::Addr => row.text(name)?.parse().ok().map(Self::Address),
-            Scalar::Enum | Scalar::String => {
-                let text = row.text(name)?.to_lowercase();
-                let end = text.floor_char_boundary(COMPARED);
-                Some(Self::Text(text.get(..end).unwrap_or_default().into()))
-            }
+            Scalar::Enum | Scalar::String => Some(Self::of_text(&row.text(name)?)),
         }
+    }
+
+    fn of_text(text: &str) -> Self {
+        let text = text.to_lowercase();
+        let end = text.floor_char_boundary(COMPARED);
+        Self::Text(text.get(..end).unwrap_or_default().into())
     }
 }
 
@@ -74,6 +76,16 @@ impl Key {
 fn fraction(value: f64) -> Key {
     let bits = value.to_bits().cast_signed();
     Key::Fraction(if bits < 0 { bits ^ i64::MAX } else { bits })
+}
+
+impl Rank {
+    /// Bytes of memory that it takes beside itself.
+    const fn heap(&self) -> usize {
+        match &self.key {
+            Some(Key::Text(text)) => text.len(),
+            _ => 0,
+        }
+    }
 }
 
 impl PartialOrd for Rank {
@@ -143,6 +155,7 @@ impl<T> First<T> {
             return;
         }
         let (row, bytes) = make();
+        let bytes = bytes.saturating_add(rank.heap());
         self.taken = self.taken.saturating_add(bytes);
         self.kept.push(Kept { rank, row, bytes });
         while self.kept.len() > self.rows || self.taken > self.bytes {
@@ -179,6 +192,26 @@ mod tests {
         assert_eq!(first(99, 18), [1, 2]);
         assert!(first(0, 99).is_empty());
         assert_eq!(first(99, usize::MAX), [1, 2, 3, 4, 5, 7, 9]);
+    }
+
+    #[test]
+    fn keys_of_texts_and_lists_are_short_and_count() {
+        let long = "\u{c9}".repeat(40_000);
+        let line = format!("{{\"query\":\"{long}\",\"answers\":[\"{long}\",\"{long}\"]}}\n");
+        let mut reader = crate::logs::Reader::of(std::io::Cursor::new(line));
+        let row = reader.next_row().unwrap();
+        let log = crate::watch::data::row::log_named("dns").unwrap();
+        for name in ["query", "answers"] {
+            let column = log.fields.iter().find(|field| field.name == name).unwrap();
+            let rank = Order { column, is_ascending: true }.rank(&row, 1);
+            assert_eq!(rank.key, Some(Key::Text("\u{e9}".repeat(COMPARED / 2).into())), "{name}");
+            let mut first = First::new(9, COMPARED);
+            first.take(rank.clone(), || ((), 1));
+            assert_eq!(first.into_rows().count(), 0, "one byte too many");
+            let mut first = First::new(9, COMPARED);
+            first.take(rank, || ((), 0));
+            assert_eq!(first.into_rows().count(), 1);
+        }
     }
 
     #[test]
