@@ -30,5 +30,6 @@ pub use folder::{Folder, LogFile};
 pub(crate) use open::open_log;
 pub use reader::{Faults, Reader};
 pub use row::Row;
+pub(crate) use row::UNSET;
 pub(crate) use text::{nanos, seconds};
 pub(crate) use typed::{List, TypedRow, value};

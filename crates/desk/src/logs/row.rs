@@ -8,10 +8,13 @@ use serde_json::value::RawValue;
 
 use super::header::Marks;
 use super::members::Members;
-use super::text::{bounded, nanos, unescaped, unescaped_bytes};
+use super::text::{bounded, nanos, shown, unescaped, unescaped_bytes};
 
 /// Elements of a set or vector that are read: people are shown no more.
 const ELEMENTS: usize = 64;
+
+/// What stands for an element that is not set.
+pub(crate) const UNSET: &str = "-";
 
 /// One row. A value that its file does not have, or has not set, is `None`.
 #[derive(Debug)]
@@ -143,27 +146,21 @@ impl<'r> Row<'r> {
         })
     }
 
-    /// The first elements of a set or vector, each cut as other text; the last one is `…` where there are more.
+    /// The first elements of a set or vector, each cut as other text, `-` for one that is not set; the last one is `…` where there
+    /// are more.
     #[must_use]
     pub fn list(&self, name: &str) -> Option<Vec<Cow<'r, str>>> {
-        Some(first(self.elements(name)?.into_iter().map(bounded)))
+        let word = |element: Option<_>| element.map_or(Cow::Borrowed(UNSET), bounded);
+        Some(first(self.elements(name)?.into_iter().map(word)))
     }
 
-    /// All elements of a set or vector, which are as many as a line has room for.
-    pub(crate) fn elements(&self, name: &str) -> Option<Vec<Cow<'r, str>>> {
-        match &self.values {
-            Values::Columns { marks, .. } => {
-                let element = |raw: &'r [u8]| {
-                    let is_empty = raw == marks.empty.as_slice();
-                    if is_empty { Cow::Borrowed("") } else { unescaped(raw) }
-                };
-                Some(self.raw_elements(name, marks)?.map(element).collect())
-            }
-            Values::Members { .. } => self.members(name, words),
-        }
+    /// All elements of a set or vector, which are as many as a line has room for; `None` for one that is not set.
+    pub(crate) fn elements(&self, name: &str) -> Option<Vec<Option<Cow<'r, str>>>> {
+        let elements = self.elements_as_bytes(name)?;
+        Some(elements.into_iter().map(|element| element.map(shown)).collect())
     }
 
-    /// The same as bytes; `None` for an element that is not set.
+    /// The same as bytes.
     pub(super) fn elements_as_bytes(&self, name: &str) -> Option<Vec<Option<Cow<'r, [u8]>>>> {
         match &self.values {
             Values::Columns { marks, .. } => {

@@ -62,7 +62,7 @@ fn byte_of(digits: &[u8]) -> Option<u8> {
     u8::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
 }
 
-fn shown(bytes: Cow<'_, [u8]>) -> Cow<'_, str> {
+pub(super) fn shown(bytes: Cow<'_, [u8]>) -> Cow<'_, str> {
     match bytes {
         Cow::Borrowed(bytes) => match str::from_utf8(bytes) {
             Ok(text) => Cow::Borrowed(text),

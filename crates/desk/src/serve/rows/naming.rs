@@ -74,7 +74,7 @@ impl Named {
     fn take(&mut self, uid: &str, fields: &[&'static FieldInfo], row: &Row<'_>) {
         // A text may have it as well.
         let names = |field: &&FieldInfo| match row.elements(field.name) {
-            Some(list) => list.iter().any(|one| one == uid),
+            Some(list) => list.iter().any(|one| one.as_deref() == Some(uid)),
             None => false,
         };
         if fields.iter().copied().any(|field| names(&field)) {

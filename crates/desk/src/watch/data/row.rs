@@ -7,7 +7,7 @@ use netsniff_analysis::Record;
 use netsniff_analysis::record::{FieldInfo, LogType, Scalar, Shape, Value, Visitor};
 use netsniff_analysis::rows::LOGS;
 
-use crate::logs::{List, Row, nanos, value};
+use crate::logs::{List, Row, UNSET, nanos, value};
 
 /// The column that names the log of each row of a stream of logs.
 const PATH: &str = "_path";
@@ -35,6 +35,8 @@ enum CellKind {
     One,
     /// An element of a set or vector.
     Element,
+    /// An element that is not set.
+    UnsetElement,
     /// A set or vector without elements.
     NoElements,
 }
@@ -75,7 +77,11 @@ impl LogRow {
                 if elements.is_empty() {
                     kept.push(column, CellKind::NoElements, "");
                 }
-                for text in elements {
+                for element in elements {
+                    let Some(text) = element else {
+                        kept.push(column, CellKind::UnsetElement, "");
+                        continue;
+                    };
                     check(row, field, &text);
                     let text = plain(&text, field.zeek_type.scalar);
                     kept.push(column, CellKind::Element, text);
@@ -145,7 +151,7 @@ impl LogRow {
         (kind == CellKind::One).then_some(text)
     }
 
-    /// The elements of a set or vector.
+    /// The elements of a set or vector that are set.
     pub(crate) fn elements(&self, column: &str) -> impl Iterator<Item = &str> {
         self.cells(column).filter(|(kind, _)| *kind == CellKind::Element).map(|(_, text)| text)
     }
@@ -187,7 +193,8 @@ impl LogRow {
             if places.is_empty() {
                 return None;
             }
-            let texts: Vec<_> = places.filter_map(|place| Some(self.cell(place)?.1)).collect();
+            let word = |(kind, text)| if kind == CellKind::UnsetElement { UNSET } else { text };
+            let texts: Vec<_> = places.filter_map(|place| self.cell(place).map(word)).collect();
             Some((field.name, texts.join(",")))
         })
     }
@@ -225,8 +232,12 @@ impl Record for LogRow {
                     visitor.field(index, field, value(text.as_bytes(), scalar));
                 }
                 Some(_) => {
-                    let elements = cells.filter(|(kind, _)| *kind == CellKind::Element);
-                    let list = List::of(elements.map(|(_, text)| value(text.as_bytes(), scalar)));
+                    let elements = cells.filter_map(|(kind, text)| match kind {
+                        CellKind::Element => Some(value(text.as_bytes(), scalar)),
+                        CellKind::UnsetElement => Some(Value::Unset),
+                        CellKind::One | CellKind::NoElements => None,
+                    });
+                    let list = List::of(elements);
                     visitor.field(index, field, Value::List(&list));
                 }
             }
@@ -302,6 +313,36 @@ mod tests {
         let made = LogRow::with(conn, |name| row.text(name).map(Cow::Borrowed));
         assert_eq!(made.shown().collect::<Vec<_>>(), [("uid", "C1".to_owned())]);
         assert!(row.size() < 400, "{}", row.size());
+    }
+
+    #[test]
+    fn elements_that_are_not_set_stay_in_their_place() {
+        let line = "{\"_path\":\"dns\",\"answers\":[null,\"null\",\"-\"],\"TTLs\":[2.0,null]}\n";
+        let mut reader = crate::logs::Reader::of(line.as_bytes());
+        let read = reader.next_row().unwrap();
+        let log = log_named("dns").unwrap();
+        let (kept, typed) = (LogRow::of(log, &read), crate::logs::TypedRow { log, row: &read });
+        assert_eq!(read.list("answers").unwrap(), ["-", "null", "-"]);
+        let shown: Vec<_> = kept.shown().collect();
+        assert_eq!(shown, [("answers", "-,null,-".to_owned()), ("TTLs", "2.0,-".to_owned())]);
+        let (mut of_kept, mut of_typed) = (Lists(Vec::new()), Lists(Vec::new()));
+        kept.visit(&mut of_kept);
+        typed.visit(&mut of_typed);
+        assert_eq!(of_kept.0, [vec![false, true, true], vec![true, false]]);
+        assert_eq!(of_kept.0, of_typed.0);
+        assert_eq!(reader.faults().values, 0);
+    }
+
+    /// Which elements of each list are set.
+    struct Lists(Vec<Vec<bool>>);
+
+    impl Visitor for Lists {
+        fn field(&mut self, _: usize, _: &'static FieldInfo, value: Value<'_>) {
+            if let Value::List(list) = value {
+                let is_set = |at| !matches!(list.element(at), Value::Unset);
+                self.0.push((0..list.count()).map(is_set).collect());
+            }
+        }
     }
 
     #[test]

@@ -78,7 +78,7 @@ mod tests {
             "#separator \\x09\n#set_separator\t,\n#empty_field\t(empty)\n#unset_field\t-\n#path\tdns\n\
              #fields\tts\tuid\tid.orig_h\tid.orig_p\tproto\tquery\tAA\tTC\tanswers\tTTLs\tnew\n\
              #types\ttime\tstring\taddr\tport\tenum\tstring\tbool\tbool\tvector[string]\tvector[interval]\tcount\n\
-             1767225600.123456789\tC1\t10.0.0.1\t53\tudp\ta\\x09b\tT\tF\ta\\x2cb,\\x2d\t(empty)\t7\n\
+             1767225600.123456789\tC1\t10.0.0.1\t53\tudp\ta\\x09b\tT\tF\ta\\x2cb,\\x2d,-\t(empty)\t7\n\
              1.5\tC2\t-\t-\t-\t(empty)\t-\t-\t-\t-\t-\n#close\t2026-11-28-22-10-00\n",
             Some("dns"),
         );
@@ -86,14 +86,14 @@ mod tests {
         let zeek = all(
             "#separator ,\n#set_separator,|\n#empty_field,EMPTY\n#unset_field,?\n\
              #fields,uid,ts,id.orig_h,id.orig_p,proto,query,AA,TC,answers,TTLs\n\
-             C1,1767225600.123456789,10.0.0.1,53,udp,a\\x09b,T,F,a\\x2cb|-,EMPTY\n\
+             C1,1767225600.123456789,10.0.0.1,53,udp,a\\x09b,T,F,a\\x2cb|-|?,EMPTY\n\
              C2,1.5,?,?,?,EMPTY,?,?,?,?\n",
             Some("dns"),
         );
         let stream = all(
             "{\"_path\":\"dns\",\"ts\":1767225600.123456789,\"uid\":\"C1\",\"id.orig_h\":\"10.0.0.1\",\
              \"id.orig_p\":53,\"proto\":\"udp\",\"query\":\"a\\tb\",\"AA\":true,\"TC\":false,\
-             \"answers\":[\"a,b\",\"-\"],\"TTLs\":[],\"new\":7}\n{\"_path\":\"nothing\",\"ts\":1}\n\
+             \"answers\":[\"a,b\",\"-\",null],\"TTLs\":[],\"new\":7}\n{\"_path\":\"nothing\",\"ts\":1}\n\
              {\"_path\":\"dns\",\"ts\":1.5,\"uid\":\"C2\",\"id.orig_h\":null,\"query\":\"\"}\n",
             None,
         );
