@@ -13,6 +13,9 @@ use crate::watch::data::row::log_named;
 
 /// Rows of a log that are shown.
 const MOST: usize = 500;
+/// Bytes of the rows of a log that are shown, so that also those of long texts and lists have a bound. As many usual ones as
+/// are shown take less.
+const KEPT: usize = 4 << 20;
 /// Logs whose rows tell of intervals: there would be one for each of them.
 const NOT_ABOUT_IT: [&str; 2] = ["series", "series_conn"];
 
@@ -24,6 +27,8 @@ pub(crate) struct Named {
     pub(crate) rows: Vec<Vec<Cell>>,
     /// How many there are.
     pub(crate) all: u64,
+    /// Bytes that there are for more rows.
+    room: usize,
 }
 
 /// What names a connection.
@@ -49,7 +54,7 @@ impl Naming {
             };
             let fields = log.fields.iter().filter(|field| shown::has_uid(field));
             let fields: Vec<_> = fields.collect();
-            let mut named = Named { log, rows: Vec::new(), all: 0 };
+            let mut named = Named { log, rows: Vec::new(), all: 0, room: KEPT };
             if fields.is_empty() {
                 continue;
             }
@@ -80,9 +85,54 @@ impl Named {
         if fields.iter().copied().any(|field| names(&field)) {
             self.all += 1;
             TypedRow { log: self.log, row }.check();
-            if self.rows.len() < MOST {
-                self.rows.push(shown::cells(self.log, row));
+            self.keep(row);
+        }
+    }
+
+    /// Keeps a row where there is room. Behind the first that had none, none is kept: others would be missing between.
+    fn keep(&mut self, row: &Row<'_>) {
+        if self.rows.len() >= MOST || self.room == 0 {
+            return;
+        }
+        let cells = shown::cells(self.log, row);
+        let bytes = cells.iter().map(Cell::memory).sum();
+        match self.room.checked_sub(bytes) {
+            Some(room) => self.room = room,
+            // The page is about the first one.
+            None if self.rows.is_empty() => self.room = 0,
+            None => {
+                self.room = 0;
+                return;
             }
         }
+        self.rows.push(cells);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn rows_that_name_a_connection_take_no_more_memory_than_there_is() {
+        let name = format!("netsniff-naming-{}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        fs::create_dir_all(&directory).unwrap();
+        let list = format!("\"{}\"", "x".repeat(200));
+        let lists = [list.as_str(); 60].join(",");
+        let long = format!("{{\"ts\":1,\"uid\":\"Ca\",\"tunnel_parents\":[{lists}]}}\n");
+        let short = "{\"ts\":2,\"uid\":\"Ca\"}\n";
+        fs::write(directory.join("conn.log"), long.repeat(450) + &short.repeat(100)).unwrap();
+        fs::write(directory.join("dns.log"), short.repeat(600)).unwrap();
+        let naming = Naming::of("Ca", &directory, &|| true).unwrap();
+        fs::remove_dir_all(&directory).unwrap();
+        let of = |path| naming.logs.iter().find(|named| named.log.path == path).unwrap();
+        let (conn, dns) = (of("conn"), of("dns"));
+        let bytes: usize = conn.rows.iter().flatten().map(Cell::memory).sum();
+        assert!(conn.rows.len() > 100 && bytes <= KEPT, "{} {bytes}", conn.rows.len());
+        assert!(conn.rows.iter().all(|row| row == &conn.rows[0]), "rows are missing between");
+        assert_eq!((conn.all, dns.all, dns.rows.len()), (550, 600, MOST));
     }
 }
