@@ -143,7 +143,7 @@ fn what_is_asked_is_answered_and_written_down() {
 }
 
 /// Where the ring is full after some blocks, the first frame is lost when that was predicted. What holds the server up loses
-/// earlier: the run that loses last is the least disturbed one.
+/// earlier, and what holds the sender up later: one of the runs is not disturbed so much.
 #[test]
 fn the_first_loss_comes_within_the_interval() {
     let _alone = alone();
@@ -166,11 +166,13 @@ fn the_first_loss_comes_within_the_interval() {
         LedgerEntry::Run { trial, .. } if trial.is_valid() => trial.first_loss(),
         _ => None,
     });
-    let Some([since, until]) = runs.max_by(|one, other| one[0].total_cmp(&other[0])) else {
+    let runs: Vec<[f64; 2]> = runs.collect();
+    if runs.is_empty() {
         skip(Need::Quiet, "this machine is too busy for a run that proves something");
         return;
-    };
-    assert!(since <= high && until >= low, "{since} to {until}, not {low} to {high}: {output}");
+    }
+    let is_within = |[since, until]: &[f64; 2]| *since <= high && *until >= low;
+    assert!(runs.iter().any(is_within), "{runs:?}, not {low} to {high}: {output}");
     assert!(output.contains("First losses") && output.contains("within"), "{output}");
 }
 
