@@ -61,42 +61,6 @@ pub(super) struct Renamer {
 }
 
 impl Renamer {
-    /// As [`Self::rename`], but without a moment in which the name has an empty file, where the system can do so. A reader of tables
-    /// fails at such a file.
-    pub(super) fn rename_whole(
-        &mut self,
-        directory: &Path,
-        name: impl Fn(Timestamp, u32) -> PathBuf,
-        from: &Path,
-        time: Timestamp,
-    ) -> io::Result<PathBuf> {
-        let second = time.nanos().div_euclid(1_000_000_000);
-        for number in self.first_number(second)..=MAX_NUMBER {
-            let to = directory.join(name(time, number));
-            match rename_new(from, &to) {
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error)
-                    if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::InvalidInput) =>
-                {
-                    return self.rename(directory, name, from, time);
-                }
-                Err(error) => return Err(error),
-                Ok(()) => {
-                    self.last = Some((second, number));
-                    return Ok(to);
-                }
-            }
-        }
-        Err(io::Error::other("a million logs have its name and time"))
-    }
-
-    fn first_number(&self, second: i64) -> u32 {
-        match self.last {
-            Some((last, number)) if last == second => number + 1,
-            _ => 1,
-        }
-    }
-
     /// Renames the file `from` in `directory` to the first of the names with `time` that no file has, which it
     /// returns.
     pub(super) fn rename(
@@ -107,18 +71,16 @@ impl Renamer {
         time: Timestamp,
     ) -> io::Result<PathBuf> {
         let second = time.nanos().div_euclid(1_000_000_000);
-        for number in self.first_number(second)..=MAX_NUMBER {
+        let first = match self.last {
+            Some((last, number)) if last == second => number + 1,
+            _ => 1,
+        };
+        for number in first..=MAX_NUMBER {
             let to = directory.join(name(time, number));
-            // A file of its own keeps others from the name until the log has it.
-            match OpenOptions::new().write(true).create_new(true).open(&to) {
+            match rename_new(from, &to) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
-                Ok(_) => {
-                    if let Err(error) = fs::rename(from, &to) {
-                        // If it cannot be removed, an empty file is left, which harms nobody.
-                        let _ = fs::remove_file(&to);
-                        return Err(error);
-                    }
+                Ok(()) => {
                     self.last = Some((second, number));
                     return Ok(to);
                 }
@@ -128,18 +90,26 @@ impl Renamer {
     }
 }
 
-/// Renames a file to a name that no file has; an error where one has.
-#[cfg(target_os = "linux")]
+/// Renames a file to a name that no file has; an error where one has. Where the system can do so in one step, there is no moment
+/// in which the name has an empty file, at which a reader of tables fails.
 fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
-    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        use rustix::io::Errno;
 
-    Ok(renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?)
-}
-
-/// There is no call that does so.
-#[cfg(not(target_os = "linux"))]
-fn rename_new(_: &Path, _: &Path) -> io::Result<()> {
-    Err(ErrorKind::Unsupported.into())
+        match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+            // Not each file system can.
+            Err(Errno::INVAL | Errno::NOSYS) => {}
+            done => return Ok(done?),
+        }
+    }
+    // A file of its own keeps others from the name until the log has it.
+    OpenOptions::new().write(true).create_new(true).open(to)?;
+    fs::rename(from, to).inspect_err(|_| {
+        // If it cannot be removed, an empty file is left.
+        let _ = fs::remove_file(to);
+    })
 }
 
 /// The name of a log that was opened at `time`, in UTC, as Zeek gives it by default:
