@@ -61,14 +61,15 @@ pub(super) struct Renamer {
 }
 
 impl Renamer {
-    /// Renames the file `from` in `directory` to the first of the names with `time` that no file has, which it
-    /// returns.
+    /// Renames the file `from` in `directory` to the first of the names with `time` that no file has, which it returns; `place` does
+    /// it for one name, and fails where a file has that.
     pub(super) fn rename(
         &mut self,
         directory: &Path,
         name: impl Fn(Timestamp, u32) -> PathBuf,
         from: &Path,
         time: Timestamp,
+        place: fn(from: &Path, to: &Path) -> io::Result<()>,
     ) -> io::Result<PathBuf> {
         let second = time.nanos().div_euclid(1_000_000_000);
         let first = match self.last {
@@ -77,7 +78,7 @@ impl Renamer {
         };
         for number in first..=MAX_NUMBER {
             let to = directory.join(name(time, number));
-            match rename_new(from, &to) {
+            match place(from, &to) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
                 Ok(()) => {
@@ -90,9 +91,18 @@ impl Renamer {
     }
 }
 
-/// Renames a file to a name that no file has; an error where one has. Where the system can do so in one step, there is no moment
-/// in which the name has an empty file, at which a reader of tables fails.
-fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+/// Renames a file to a name that a file of its own keeps for it. Where there is no room for one more file the log goes on under the
+/// name that it has, since there would be none for the next log either.
+pub(super) fn rename_reserved(from: &Path, to: &Path) -> io::Result<()> {
+    OpenOptions::new().write(true).create_new(true).open(to)?;
+    fs::rename(from, to).inspect_err(|_| {
+        // If it cannot be removed, an empty file is left, which harms nobody.
+        let _ = fs::remove_file(to);
+    })
+}
+
+/// Renames a file in one step where the system can: a reader of tables fails at an empty file.
+pub(super) fn rename_whole(from: &Path, to: &Path) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -104,12 +114,7 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
             done => return Ok(done?),
         }
     }
-    // A file of its own keeps others from the name until the log has it.
-    OpenOptions::new().write(true).create_new(true).open(to)?;
-    fs::rename(from, to).inspect_err(|_| {
-        // If it cannot be removed, an empty file is left.
-        let _ = fs::remove_file(to);
-    })
+    rename_reserved(from, to)
 }
 
 /// The name of a log that was opened at `time`, in UTC, as Zeek gives it by default:

@@ -46,14 +46,14 @@ impl LogFiles {
         let part = rolled::partition(known.path, opened);
         make_folders(&self.directory, &part)?;
         let name = |time, number| part.join(rolled::name(known.path, time, number, extension));
-        let renamed = log.renamer.rename(&self.directory, name, path, opened);
+        let renamed = log.renamer.rename(&self.directory, name, path, opened, rolled::rename_whole);
         let is_kept_in = |error: &io::Error| error.kind() == io::ErrorKind::CrossesDevices;
         if !renamed.as_ref().is_err_and(is_kept_in) {
             return renamed;
         }
         // The first Landlock lets nobody move a file into another directory (Linux 5.13 to 5.18).
         let name = |time, number| rolled::name(known.path, time, number, extension);
-        log.renamer.rename(&self.directory, name, path, opened)
+        log.renamer.rename(&self.directory, name, path, opened, rolled::rename_whole)
     }
 
     fn rename(
@@ -66,7 +66,7 @@ impl LogFiles {
             return Ok(path.to_owned());
         };
         let name = |time, number| rolled::name(known.path, time, number, extension);
-        log.renamer.rename(&self.directory, name, path, time)
+        log.renamer.rename(&self.directory, name, path, time, rolled::rename_reserved)
     }
 
     /// Ends the file of a log and renames it; one that is not renamed goes on.
