@@ -8,6 +8,8 @@ use netsniff_analysis::record::{FieldInfo, LogType, Word};
 use netsniff_analysis::rows::LOGS;
 use serde_json::{Value, json};
 
+use super::clickhouse;
+
 /// Print which logs and fields exist, with types, units and meaning.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(after_help = "Example: netsniff schema conn")]
@@ -16,8 +18,11 @@ pub struct SchemaArgs {
     #[arg(value_name = "LOG", value_parser = PossibleValuesParser::new(paths()))]
     logs: Vec<String>,
     /// Print one JSON document.
-    #[arg(long, conflicts_with = "markdown")]
+    #[arg(long, conflicts_with_all = ["clickhouse", "markdown"])]
     json: bool,
+    /// Print statements of SQL that make a table of ClickHouse for each log.
+    #[arg(long, conflicts_with = "markdown")]
+    clickhouse: bool,
     /// Print the page of the documentation, `docs/logs.md`.
     #[arg(long)]
     markdown: bool,
@@ -33,6 +38,8 @@ pub fn run(args: &SchemaArgs, out: &mut impl Write) -> io::Result<()> {
     let logs: Vec<_> = LOGS.iter().copied().filter(chosen).collect();
     let text = if args.json {
         format!("{:#}\n", json(&logs))
+    } else if args.clickhouse {
+        clickhouse::tables(&logs)
     } else if args.markdown {
         markdown(&logs)
     } else {
