@@ -57,8 +57,9 @@ impl Server {
 
     /// Asks for a page: its status and what follows the head.
     fn get(&self, path: &str, head: &str) -> (u16, Vec<u8>) {
-        // In this version an answer ends with the connection.
-        let (answer, body) = self.ask(path, "1.0", head);
+        let (answer, body) = self.ask(path, "1.1", &format!("Connection: close\r\n{head}"));
+        let is_chunked = answer.to_ascii_lowercase().contains("transfer-encoding: chunked");
+        let body = if is_chunked { unchunked(&body).0 } else { body };
         (answer[9..12].parse().unwrap(), body)
     }
 
@@ -66,18 +67,8 @@ impl Server {
     fn chunks(&self, path: &str) -> (String, Vec<u8>, Option<String>) {
         let head = "TE: trailers\r\nConnection: TE, close\r\n";
         let (head, body) = self.ask(path, "1.1", head);
-        let (mut rest, mut whole) = (body.as_slice(), Vec::new());
-        while let Some(at) = rest.windows(2).position(|two| two == b"\r\n") {
-            let length = usize::from_str_radix(str::from_utf8(&rest[..at]).unwrap(), 16).unwrap();
-            rest = &rest[at + 2..];
-            if length == 0 {
-                return (head, whole, Some(String::from_utf8(rest.to_vec()).unwrap()));
-            }
-            let Some((chunk, behind)) = rest.split_at_checked(length) else { break };
-            whole.extend_from_slice(chunk);
-            rest = behind.strip_prefix(b"\r\n").unwrap_or_default();
-        }
-        (head, whole, None)
+        let (whole, behind) = unchunked(&body);
+        (head, whole, behind)
     }
 
     fn page(&self, path: &str) -> String {
@@ -134,6 +125,22 @@ fn analyze(to: &Path, format: &str) {
     let words =
         ["analyze", OFFICE, "-q", "--notices", "--series", "1s", "--format", format, "-o", to];
     assert!(netsniff(&words).status.success());
+}
+
+/// What chunks have, and what stands behind the last one; nothing where they break off.
+fn unchunked(chunks: &[u8]) -> (Vec<u8>, Option<String>) {
+    let (mut rest, mut whole) = (chunks, Vec::new());
+    while let Some(at) = rest.windows(2).position(|two| two == b"\r\n") {
+        let length = usize::from_str_radix(str::from_utf8(&rest[..at]).unwrap(), 16).unwrap();
+        rest = &rest[at + 2..];
+        if length == 0 {
+            return (whole, Some(String::from_utf8(rest.to_vec()).unwrap()));
+        }
+        let Some((chunk, behind)) = rest.split_at_checked(length) else { break };
+        whole.extend_from_slice(chunk);
+        rest = behind.strip_prefix(b"\r\n").unwrap_or_default();
+    }
+    (whole, None)
 }
 
 #[test]
@@ -333,6 +340,25 @@ fn rows_are_downloaded_as_the_formats_write_them() {
         }
     }
     assert!(seen > 2_000, "{seen} rows");
+}
+
+#[test]
+fn a_file_of_unknown_length_is_not_sent_where_its_end_cannot_be_told() {
+    let scratch = Scratch::new("serve-old");
+    analyze(scratch.path(), "json");
+    let server = Server::start("serve-old-server", &[scratch.path().to_str().unwrap()]);
+    let uid = "CHhAvVGS1DHFjwGM9";
+    for (path, old) in [
+        ("/logs/conn/rows.json".to_owned(), 505),
+        ("/logs/conn/rows.tsv?sort=ts".to_owned(), 505),
+        (format!("/connections/{uid}/packets.pcapng"), 505),
+        ("/logs/conn".to_owned(), 200),
+    ] {
+        let (answer, body) = server.ask(&path, "1.0", "");
+        assert_eq!(answer[9..12], old.to_string(), "{path}");
+        let said = String::from_utf8(body).unwrap();
+        assert_eq!(said.contains("HTTP/1.1"), old == 505, "{path}: {said}");
+    }
 }
 
 #[test]
