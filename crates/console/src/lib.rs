@@ -5,6 +5,7 @@
 //! | [`quantity`], [`sizes`], [`keyfile`] | values of arguments |
 //! | [`number`], [`calendar`], [`clock`] | numbers, dates and the time of day |
 //! | [`mod@printable`] | text from outside, without characters that control, hide, turn or separate |
+//! | [`exposition`] | metrics as text |
 //! | [`terminal`] | how far long work is, tables, and which signs are shown |
 //! | [`paths`], [`unlinked`], [`pidfile`] | files by the names that arguments give |
 //! | [`unfinished`] | files that get their names once they are whole |
@@ -12,6 +13,7 @@
 
 pub mod calendar;
 pub mod clock;
+pub mod exposition;
 pub mod keyfile;
 pub mod number;
 pub mod paths;

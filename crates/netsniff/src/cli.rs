@@ -16,7 +16,7 @@ use netsniff_lab::commands::Program;
 use crate::commands::help::{completions, man, schema};
 use crate::commands::{
     analyze, anonymize, config as config_command, doctor, extcap, extract, generate, info, lab,
-    protocols, receive, record, replay, report, selftest, sort,
+    protocols, receive, record, replay, report, run as service, selftest, sort,
 };
 use crate::config::{self, ConfigArgs};
 use crate::meant_command::with_command;
@@ -58,6 +58,7 @@ enum Command {
     Record(Box<record::RecordArgs>),
     Replay(Box<replay::ReplayArgs>),
     Report(report::ReportArgs),
+    Run(service::RunArgs),
     Serve(Box<ServeArgs>),
     Sort(sort::SortArgs),
     Top(Box<TopArgs>),
@@ -141,6 +142,7 @@ fn run(cli: Cli) -> (ExitCode, bool) {
         Command::Record(args) => record::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Run(args) => return run_service(&args, &cli.files),
         Command::Serve(args) => serve::run(&args),
         Command::Sort(args) => sort::run(&args),
         Command::Top(args) => top::run(&args),
@@ -157,6 +159,27 @@ fn run(cli: Cli) -> (ExitCode, bool) {
         Ok(code) => (ExitCode::from(code), false),
         Err(error) => (failed(&error), error.is::<UsageError>()),
     }
+}
+
+/// Runs what files say; also whether they make no sense.
+fn run_service(args: &service::RunArgs, files: &ConfigArgs) -> (ExitCode, bool) {
+    let root = Cli::command();
+    let arguments = match args.arguments(files, &root) {
+        Ok(arguments) => arguments,
+        Err(error) => return (failed(&error), error.is::<UsageError>()),
+    };
+    let (code, is_usage) = match parse(root, arguments.words.clone()) {
+        Ok(_) if args.only_checks() => match service::print_command(&arguments) {
+            Ok(()) => (ExitCode::from(DONE), false),
+            Err(error) => (failed(&error), false),
+        },
+        Ok(cli) => run(cli),
+        Err(error) => (refused(&error), error.use_stderr()),
+    };
+    if let Some(note) = arguments.note().filter(|_| is_usage) {
+        say(&note);
+    }
+    (code, is_usage)
 }
 
 fn failed(error: &anyhow::Error) -> ExitCode {

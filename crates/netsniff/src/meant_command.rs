@@ -99,8 +99,8 @@ fn place_of_command(words: &[OsString]) -> usize {
     loop {
         at += match words.get(at).map(|word| word.as_encoded_bytes()) {
             Some(b"--no-config") => 1,
-            Some(b"--config") => 2,
-            Some(word) if word.starts_with(b"--config=") => 1,
+            Some(b"--config" | b"-c") => 2,
+            Some(word) if word.starts_with(b"--config=") || word.starts_with(b"-c") => 1,
             _ => return at,
         };
     }
@@ -162,6 +162,8 @@ mod tests {
             with_command(&Cli::command(), words).iter().position(|word| word == DEFAULT_COMMAND)
         };
         assert_eq!(at(&["netsniff", "--config", "a.toml", "-r", "x.pcap"]), Some(3));
+        assert_eq!(at(&["netsniff", "-c", "a.toml", "-r", "x.pcap"]), Some(3));
+        assert_eq!(at(&["netsniff", "-ca.toml", "run"]), None);
         assert_eq!(at(&["netsniff", "--no-config", "--config=a.toml", "x.pcap"]), Some(3));
         assert_eq!(at(&["netsniff", "--no-config", "info", "x.pcap"]), None);
         // A test runs in the folder of its crate, where `src` is.

@@ -22,6 +22,7 @@ pub mod recording;
 pub mod replay;
 pub mod report;
 pub mod rolling;
+pub mod run;
 pub mod selftest;
 pub mod sort;
 pub(crate) mod timeouts;

@@ -27,7 +27,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::extract::naming_choices;
 use super::live::{
-    self, CaptureArgs, Metrics, Opening, ReportedLine, Rings, RunHooks, Session, Signals, Wanted,
+    self, CaptureArgs, MonitorParts, Opening, ReportedLine, Rings, RunHooks, Session, Signals,
+    Wanted,
 };
 use super::recording::RecordOutputArgs;
 use crate::commands::filters::filters;
@@ -106,15 +107,16 @@ pub fn run(args: &RecordArgs) -> anyhow::Result<u8> {
     let mut options = options(&args.output, &rings, &wanted)?;
     options.index = args.naming(&options)?;
     let outputs = Outputs::default().with_recording(&options);
-    let listener = capture.listen()?;
+    let monitor = MonitorParts::open(capture)?;
     let reopener = live::confine(capture, outputs, args.quiet)?;
     let recorder = start(&options, &rings)?;
-    let metrics = listener.map(Metrics::serve).transpose()?;
+    let monitor = monitor.start()?;
     let session = Session {
         capture,
         wanted: &wanted,
         signals: &signals,
         reopener: reopener.as_ref(),
+        monitor: &monitor,
         is_quiet: args.quiet,
     };
     let mut clerk = RecordHooks {
@@ -122,7 +124,6 @@ pub fn run(args: &RecordArgs) -> anyhow::Result<u8> {
         told: Vec::new(),
         is_quiet: args.quiet,
         begin: Instant::now(),
-        metrics: metrics.as_ref(),
         is_piped: is_stdin(&args.output.write),
     };
     let is_cutting = capture.snaplen().is_some();
@@ -204,7 +205,6 @@ struct RecordHooks<'a> {
     told: Vec<ReportedLine>,
     is_quiet: bool,
     begin: Instant,
-    metrics: Option<&'a Metrics>,
     /// Whether the recording goes to standard output.
     is_piped: bool,
 }
@@ -219,9 +219,6 @@ impl RunHooks for RecordHooks<'_> {
             add(entry, &statistics);
         }
         live::warn(entries, &mut self.told);
-        if let Some(metrics) = &self.metrics {
-            metrics.show(entries);
-        }
         if !self.is_quiet && !is_final {
             say(&format!(
                 "{} s: {} packets recorded, {} in {}, {} refused",

@@ -36,11 +36,24 @@ pub use self::template::{complete, line};
 #[command(next_help_heading = "Configuration file")]
 pub struct ConfigArgs {
     /// Read this configuration file and no other; see `netsniff config --help`
-    #[arg(long, value_name = "FILE", global = true, conflicts_with = "no_config")]
+    #[arg(short, long, value_name = "FILE", global = true, conflicts_with = "no_config")]
     config: Option<PathBuf>,
     /// Read no configuration file
     #[arg(long, global = true)]
     no_config: bool,
+}
+
+impl ConfigArgs {
+    /// The same as words.
+    #[must_use]
+    pub fn words(&self) -> Vec<OsString> {
+        let mut words = Vec::new();
+        if let Some(file) = &self.config {
+            words.extend(["--config".into(), file.into()]);
+        }
+        words.extend(self.no_config.then(|| "--no-config".into()));
+        words
+    }
 }
 
 /// A place in a file. Line and column count from 1; a column is a character.
@@ -115,6 +128,12 @@ pub struct Arguments {
 }
 
 impl Arguments {
+    /// Whether a setting of a file is among them, or changes nothing anyway.
+    #[must_use]
+    pub fn uses(&self, set: &Setting) -> bool {
+        set.is_default || self.used.contains(set)
+    }
+
     /// Which options come from files, in a sentence, for whoever is told that arguments make no sense.
     #[must_use]
     pub fn note(&self) -> Option<String> {
@@ -154,7 +173,11 @@ pub fn with_files(root: &Command, words: Vec<OsString>) -> anyhow::Result<Argume
 
 /// Whether a file may be read for these words. Where none is, as in most runs, nothing is parsed twice.
 fn may_read(words: &[OsString]) -> bool {
-    let is_named = |word: &OsString| word.as_encoded_bytes().starts_with(b"--config");
+    let is_named = |word: &OsString| {
+        let word = word.as_encoded_bytes();
+        // Short options may stand behind one dash together.
+        word.starts_with(b"--config") || word.starts_with(b"-") && word.contains(&b'c')
+    };
     // What cannot be looked at is there.
     let is_there = |file: &places::File| file.is_named || file.path.try_exists().unwrap_or(true);
     words.iter().any(is_named) || places::files(None, false).iter().any(is_there)

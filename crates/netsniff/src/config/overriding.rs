@@ -31,7 +31,7 @@ impl<'c> Invocation<'c> {
         while let Some((name, below)) = level.subcommand() {
             command = command.find_subcommand(name)?;
             while words.get(after)? != command.get_name() {
-                after += if words[after] == "--config" { 2 } else { 1 };
+                after += if words[after] == "--config" || words[after] == "-c" { 2 } else { 1 };
             }
             after += 1;
             path.push(name.to_owned());

@@ -297,3 +297,38 @@ fn a_file_is_checked_and_shown() {
     let (code, _, errors) = here.run(None, &["config", "--check", &complete]);
     assert_eq!((code, errors.as_str()), (0, ""));
 }
+
+/// A service says what is wrong before it captures, and what it would run.
+#[test]
+fn a_service_is_what_the_file_says() {
+    let here = Directory::new("service");
+    let run = |text: &str, args: &[&str]| {
+        let file = here.file("service.toml", text);
+        here.run(None, &[&["run", "-c", &file, "--check"], args].concat())
+    };
+    let (code, output, errors) =
+        run("[analyze]\ninterface = \"lo\"\noutput = \"logs\"\nroll = \"1h\"\n", &[]);
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert!(output.contains(" analyze --interface=lo --output=logs --roll=1h"), "{output}");
+    let both = "[analyze]\ninterface = \"lo\"\noutput = \"l\"\n[record]\ninterface = \"lo\"\nwrite = \"x\"\n";
+    let (code, output, _) = run(both, &["--command", "record"]);
+    assert!(code == 0 && output.contains(" record --interface=lo --write=x"), "{output}");
+    let (code, output, _) = run(&format!("{both}[run]\ncommand = \"record\"\n"), &[]);
+    assert!(code == 0 && output.contains(" record --interface=lo --write=x"), "{output}");
+    for (text, said) in [
+        (both, "both [analyze] and [record] name an interface"),
+        ("", "names no interface to capture on"),
+        ("[analyze]\ninterface = \"lo\"\n", "sets no output in [analyze]"),
+        ("[record]\ninterface = \"lo\"\n", "sets no write in [record]"),
+        (
+            "[record]\ninterface = \"lo\"\nwrite = \"x\"\ntunnel-ports = \"vxlan=1\"\n",
+            "service.toml:4:1: tunnel-ports has no effect here",
+        ),
+        ("[analyze]\ninterfaces = \"lo\"\n", "did you mean interface"),
+    ] {
+        let (code, _, errors) = run(text, &[]);
+        assert!(code == 2 && errors.contains(said), "{said}: {errors}");
+    }
+    let (code, _, errors) = here.run(Some(""), &["run"]);
+    assert!(code == 2 && errors.contains("there is no configuration file"), "{errors}");
+}

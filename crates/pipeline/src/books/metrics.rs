@@ -1,8 +1,7 @@
-//! The books in the text format of Prometheus.
-
-use std::fmt::Write as _;
+//! The books as metrics.
 
 use netsniff_analysis::log::capture::CaptureVerdict;
+use netsniff_console::exposition::{Exposition, Kind, Labels};
 
 use super::entry::{BooksLine, BooksScope};
 
@@ -10,7 +9,7 @@ use super::entry::{BooksLine, BooksScope};
 struct Metric {
     name: &'static str,
     help: &'static str,
-    kind: &'static str,
+    kind: Kind,
     value: fn(&BooksLine) -> Option<f64>,
 }
 
@@ -19,7 +18,7 @@ const fn counter(
     help: &'static str,
     value: fn(&BooksLine) -> Option<f64>,
 ) -> Metric {
-    Metric { name, help, kind: "counter", value }
+    Metric { name, help, kind: Kind::Counter, value }
 }
 
 const fn gauge(
@@ -27,7 +26,7 @@ const fn gauge(
     help: &'static str,
     value: fn(&BooksLine) -> Option<f64>,
 ) -> Metric {
-    Metric { name, help, kind: "gauge", value }
+    Metric { name, help, kind: Kind::Gauge, value }
 }
 
 fn number(value: Option<u64>) -> Option<f64> {
@@ -122,44 +121,37 @@ fn ring(entry: &BooksLine) -> Option<netsniff_capture::counters::Occupancy> {
     entry.report.as_ref().filter(|_| is_ring).map(|report| report.counters.occupancy)
 }
 
-/// The books as text. What nobody knows is absent, since a 0 would be a claim.
-#[must_use]
-pub fn prometheus(entries: &[BooksLine]) -> String {
-    let mut text = String::new();
-    for metric in METRICS {
-        let values: Vec<_> =
-            entries.iter().filter_map(|entry| Some((entry, (metric.value)(entry)?))).collect();
-        if values.is_empty() {
-            continue;
-        }
-        let Metric { name, help, kind, .. } = metric;
-        let total = if *kind == "counter" { "_total" } else { "" };
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "# HELP netsniff_capture_{name}{total} {help}");
-        let _ = writeln!(text, "# TYPE netsniff_capture_{name}{total} {kind}");
-        for (entry, value) in values {
-            let labels = labels(&entry.place);
-            let _ = writeln!(text, "netsniff_capture_{name}{total}{{{labels}}} {value}");
-        }
+/// Adds the books. What nobody knows is absent, since a 0 would be a claim.
+pub fn add_metrics(entries: &[BooksLine], text: &mut Exposition) {
+    for Metric { name, help, kind, value } in METRICS {
+        let values = entries.iter().filter_map(|entry| Some((labels(&entry.place), value(entry)?)));
+        text.add(*kind, &format!("netsniff_capture_{name}"), help, values);
     }
-    text
 }
 
-fn labels(place: &BooksScope) -> String {
-    let quote = |name: &str| name.replace('\\', "\\\\").replace('"', "\\\"");
+fn labels(place: &BooksScope) -> Labels {
+    let of = |scope| Labels::default().with("scope", scope);
     match place {
-        BooksScope::Interface(name) => format!("scope=\"interface\",interface=\"{}\"", quote(name)),
+        BooksScope::Interface(name) => of("interface").with("interface", name),
         BooksScope::Ring(name, ring) => {
-            format!("scope=\"ring\",interface=\"{}\",ring=\"{ring}\"", quote(name))
+            of("ring").with("interface", name).with("ring", &ring.to_string())
         }
-        BooksScope::Host => "scope=\"host\"".to_owned(),
+        BooksScope::Host => of("host"),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use netsniff_console::exposition::Dialect;
+
     use super::super::testing::{entry, report};
     use super::*;
+
+    fn prometheus(entries: &[BooksLine]) -> String {
+        let mut text = Exposition::new(Dialect::Prometheus);
+        add_metrics(entries, &mut text);
+        text.finish()
+    }
 
     #[test]
     fn the_text_has_the_numbers_of_the_books_and_no_unknown_ones() {

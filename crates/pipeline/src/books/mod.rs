@@ -13,4 +13,4 @@ mod watched;
 
 pub use entry::{BooksLine, BooksScope};
 pub use keeper::{BooksKeeper, LEAD, RingPlace};
-pub use metrics::prometheus;
+pub use metrics::add_metrics;

@@ -11,7 +11,7 @@ use netsniff_pipeline::books::BooksLine;
 use netsniff_pipeline::live::SharedRecorder;
 
 use super::verbose;
-use crate::commands::live::{self, Metrics, ReportedLine, RunHooks};
+use crate::commands::live::{self, Monitor, ReportedLine, RunHooks};
 use crate::commands::record;
 
 /// Writes the books down.
@@ -24,7 +24,7 @@ pub(super) struct AnalyzeHooks<'a> {
     /// What was said when the books were made last, by line.
     told: Vec<ReportedLine>,
     recorder: Option<Arc<Mutex<SharedRecorder>>>,
-    metrics: Option<&'a Metrics>,
+    monitor: &'a Monitor,
     extraction: Option<&'a ExtractionWriter>,
     /// Whether the books are said, too.
     is_verbose: bool,
@@ -35,7 +35,7 @@ impl<'a> AnalyzeHooks<'a> {
         writer: &'a LogWriter,
         settings: &Settings,
         recorder: Option<Arc<Mutex<SharedRecorder>>>,
-        metrics: Option<&'a Metrics>,
+        monitor: &'a Monitor,
         extraction: Option<&'a ExtractionWriter>,
     ) -> Self {
         let rows = RowBuffer::new(settings.format);
@@ -46,7 +46,7 @@ impl<'a> AnalyzeHooks<'a> {
             number: 0,
             told: Vec::new(),
             recorder,
-            metrics,
+            monitor,
             extraction,
             is_verbose: false,
         }
@@ -82,9 +82,7 @@ impl RunHooks for AnalyzeHooks<'_> {
         if self.is_verbose {
             verbose::books(entries);
         }
-        if let Some(metrics) = &self.metrics {
-            metrics.show(entries);
-        }
+        self.monitor.rows(self.writer.statistics());
         for entry in entries {
             let key = SortKey {
                 time: now,

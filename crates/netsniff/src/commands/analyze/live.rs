@@ -31,7 +31,8 @@ use super::unparsed::UnparsedWriter;
 use super::verbose;
 use super::{print_summary, seed};
 use crate::commands::live::{
-    self, Metrics, Opening, Reopener, Ring, Rings, RunHooks as _, Signals, Supervisor, Wanted,
+    self, Monitor, MonitorParts, Opening, Reopener, Ring, Rings, RunHooks as _, Signals,
+    Supervisor, Wanted,
 };
 use crate::commands::record;
 use crate::sandbox::Outputs;
@@ -52,10 +53,10 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let said = pseudonyms.as_ref().map(|pseudonyms| pseudonyms.said.clone());
     let anonymizer = pseudonyms.map(|pseudonyms| Arc::new(pseudonyms.anonymizer));
     let recording = args.record().map(|to| record::options(&to, &rings, &wanted)).transpose()?;
-    let listener = capture.listen()?;
+    let monitor = MonitorParts::open(capture)?;
     let outputs = outputs(&target, extraction, recording.as_ref());
     let reopener = live::confine(capture, outputs, args.quiet())?;
-    let metrics = listener.map(Metrics::serve).transpose()?;
+    let monitor = monitor.start()?;
     // What writes inherits it; rings choose their own.
     pin_last(capture.cpus())?;
     let limits = args.limits()?;
@@ -81,7 +82,7 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         signals: &signals,
         recording: recording.as_ref(),
         reopener: reopener.as_ref(),
-        metrics: metrics.as_ref(),
+        monitor: &monitor,
         extraction: extraction.as_ref(),
     };
     let begin = Instant::now();
@@ -181,7 +182,7 @@ struct Session<'a> {
     signals: &'a Signals,
     recording: Option<&'a RecordingOptions>,
     reopener: Option<&'a Reopener>,
-    metrics: Option<&'a Metrics>,
+    monitor: &'a Monitor,
     extraction: Option<&'a ExtractionWriter>,
 }
 
@@ -233,12 +234,13 @@ impl Session<'_> {
             duration: self.args.capture().duration(),
             interval: self.args.capture().stats_interval(),
             contention,
+            monitor: self.monitor,
         };
         let mut hooks = AnalyzeHooks::new(
             &writer,
             self.settings,
             recorder.clone(),
-            self.metrics,
+            self.monitor,
             self.extraction,
         )
         .verbose(self.args.verbose());

@@ -1,18 +1,16 @@
 //! The arguments of commands that capture.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use netsniff_capture::backend::{BACKENDS, Backend, Path};
 use netsniff_capture::options::{Direction, Options, Stamps, Wait};
+use netsniff_console::UsageError;
 use netsniff_console::quantity::{interval, size};
-use netsniff_console::{UsageError, say};
 use netsniff_pipeline::live::IfGone;
 
-use super::metrics::MetricsSocket;
 use super::ring_size::{self, RingSize};
 use crate::sandbox::SafetyArgs;
 
@@ -81,7 +79,8 @@ pub struct CaptureArgs {
     /// How often the books are written, to the log `capture` and to --metrics
     #[arg(long, value_name = "TIME", requires = "interfaces", value_parser = interval, default_value = "10s")]
     stats_interval: Duration,
-    /// Show the books to Prometheus at this address, as 127.0.0.1:9100 or, on loopback, 9100
+    /// Show the books to Prometheus at this address, as 127.0.0.1:9100 or, on loopback, 9100; beside /metrics there are
+    /// /health and /ready
     #[arg(long, value_name = "ADDR", requires = "interfaces", value_parser = address)]
     metrics: Option<SocketAddr>,
     /// What to do where an interface is gone
@@ -286,18 +285,10 @@ impl CaptureArgs {
         self.sample
     }
 
-    /// Listens for who asks for the books, where that is wanted: once rights are given up it cannot.
-    ///
-    /// # Errors
-    ///
-    /// Where it cannot listen there.
-    pub fn listen(&self) -> anyhow::Result<Option<MetricsSocket>> {
-        let Some(address) = self.metrics else { return Ok(None) };
-        let listener = TcpListener::bind(address)
-            .with_context(|| format!("cannot listen at {address} for --metrics"))?;
-        let address = listener.local_addr().context("cannot tell the address of --metrics")?;
-        say(&format!("metrics at http://{address}/metrics"));
-        MetricsSocket::new(listener).map(Some)
+    /// Where to listen for who asks for the books.
+    #[must_use]
+    pub const fn metrics(&self) -> Option<SocketAddr> {
+        self.metrics
     }
 
     /// The fan-out group to join.

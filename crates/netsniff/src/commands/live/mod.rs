@@ -3,7 +3,7 @@
 mod args;
 mod confine;
 mod contention;
-mod metrics;
+mod monitor;
 mod open;
 mod ring_size;
 mod session;
@@ -14,7 +14,7 @@ mod work;
 
 pub use args::CaptureArgs;
 pub use confine::{Reopener, confine, give_up};
-pub use metrics::Metrics;
+pub use monitor::{Monitor, MonitorParts};
 pub use open::{Opening, Ring, Rings, print_rings};
 pub use session::Session;
 pub use single::one_ring;

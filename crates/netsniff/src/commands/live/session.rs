@@ -6,7 +6,7 @@ use netsniff_console::say;
 use netsniff_pipeline::books::{BooksKeeper, BooksLine};
 use netsniff_pipeline::live::{Consumer, Control, RingOutcome};
 
-use super::{CaptureArgs, Reopener, Rings, RunHooks, Signals, Supervisor, Wanted, work};
+use super::{CaptureArgs, Monitor, Reopener, Rings, RunHooks, Signals, Supervisor, Wanted, work};
 
 /// What a run has to do with.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub struct Session<'a> {
     pub signals: &'a Signals,
     /// How to go on where an interface is gone.
     pub reopener: Option<&'a Reopener>,
+    /// Who is told how the run is.
+    pub monitor: &'a Monitor,
     /// Whether it is not said that it captures.
     pub is_quiet: bool,
 }
@@ -35,7 +37,7 @@ impl Session<'_> {
         consumer: impl Fn(usize) -> C,
         attendant: &mut dyn RunHooks,
     ) -> anyhow::Result<(Vec<BooksLine>, Vec<String>)> {
-        let Self { capture, wanted, signals, reopener, is_quiet } = *self;
+        let Self { capture, wanted, signals, reopener, monitor, is_quiet } = *self;
         let control = Control::new(rings.rings.len());
         let places = rings.rings.iter().map(|ring| ring.place.clone()).collect();
         let mut keeper = BooksKeeper::begin(
@@ -51,6 +53,7 @@ impl Session<'_> {
             duration: capture.duration(),
             interval: capture.stats_interval(),
             contention: rings.contention,
+            monitor,
         };
         let outcomes = std::thread::scope(|scope| {
             let mut handles = Vec::new();

@@ -6,23 +6,19 @@ use netsniff_packet::Timestamp;
 use netsniff_pipeline::books::BooksLine;
 use netsniff_pipeline::live::Consumer;
 
-use super::{CaptureArgs, Metrics, Opening, ReportedLine, RunHooks, Session, Signals, Wanted};
+use super::{CaptureArgs, MonitorParts, Opening, ReportedLine, RunHooks, Session, Signals, Wanted};
 use super::{confine, print_rings, warn};
 use crate::sandbox::Outputs;
 
-/// Warns of losses, shows the books, and asks whether the run is to end.
+/// Warns of losses, and asks whether the run is to end.
 struct Watch<'a> {
     told: Vec<ReportedLine>,
-    metrics: Option<Metrics>,
     end: &'a mut dyn FnMut() -> Option<String>,
 }
 
 impl RunHooks for Watch<'_> {
     fn books(&mut self, entries: &mut [BooksLine], _: Timestamp, _: Timestamp, _: bool) {
         warn(entries, &mut self.told);
-        if let Some(metrics) = &self.metrics {
-            metrics.show(entries);
-        }
     }
 
     fn roll(&mut self) {}
@@ -63,15 +59,16 @@ pub fn one_ring<C: Consumer>(
     if !is_quiet {
         print_rings(&rings, &wanted, capture.cpus());
     }
-    let listener = capture.listen()?;
+    let monitor = MonitorParts::open(capture)?;
     let reopener = confine(capture, Outputs::default(), is_quiet)?;
-    let metrics = listener.map(Metrics::serve).transpose()?;
-    let mut watch = Watch { told: Vec::new(), metrics, end };
+    let monitor = monitor.start()?;
+    let mut watch = Watch { told: Vec::new(), end };
     let session = Session {
         capture,
         wanted: &wanted,
         signals: &signals,
         reopener: reopener.as_ref(),
+        monitor: &monitor,
         is_quiet,
     };
     session.run(rings, |_| consumer(), &mut watch)

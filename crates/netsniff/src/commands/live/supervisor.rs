@@ -15,6 +15,7 @@ use netsniff_pipeline::live::{Control, RingOutcome};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::contention::Contention;
+use super::monitor::Monitor;
 use crate::summary::cut_headers_now;
 
 /// How often the ruling thread looks around.
@@ -105,6 +106,8 @@ pub struct Supervisor<'a> {
     pub interval: Duration,
     /// Looks for rings that take a processor from the kernel, until there is one.
     pub contention: Option<Contention>,
+    /// Who is told how the run is.
+    pub monitor: &'a Monitor,
 }
 
 impl Supervisor<'_> {
@@ -120,15 +123,18 @@ impl Supervisor<'_> {
         // The first books come soon, so that whoever looks sees that it works.
         let mut question = self.ask(begin.saturating_add(nanos(self.interval.min(FIRST))));
         let mut ended = None;
+        self.monitor.capturing();
         while !rings.iter().all(ScopedJoinHandle::is_finished) {
             self.end_if_wanted(last, attendant);
             // Whatever the rings' threads do.
             if self.control.ends() && !self.control.is_shut() {
                 keeper.shut(self.control);
+                self.monitor.ending();
             }
             if self.signals.wants_roll() {
-                attendant.roll();
+                self.monitor.during_reload(|| attendant.roll());
             }
+            self.monitor.look(&self.control.turns());
             attendant.notify_user();
             keeper.attend(self.control);
             if is_near(question.due) {
@@ -177,6 +183,7 @@ impl Supervisor<'_> {
         let time = clock::now();
         let since = keeper.turn(time);
         attendant.books(&mut entries, time, since, false);
+        self.monitor.show(&entries, time);
         if let Some(warning) = self.contention.as_mut().and_then(Contention::look) {
             say(&warning);
             self.contention = None;

@@ -237,7 +237,13 @@ pub struct Control {
     pub(super) taken: AtomicU64,
     rings: Vec<Mutex<Answer>>,
     doors: Vec<Mutex<Option<Door>>>,
+    turns: Vec<Turns>,
 }
+
+/// Turns that a ring's thread has made, in a cache line that no other ring writes to.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Turns(AtomicU64);
 
 impl Control {
     /// For a run with so many rings.
@@ -251,7 +257,21 @@ impl Control {
             taken: AtomicU64::new(0),
             rings: (0..rings).map(|_| Mutex::default()).collect(),
             doors: (0..rings).map(|_| Mutex::default()).collect(),
+            turns: (0..rings).map(|_| Turns::default()).collect(),
         }
+    }
+
+    /// Notes that the thread of a ring has come round once more, as it does many times a second, be there packets or not.
+    pub(crate) fn turned(&self, ring: usize) {
+        if let Some(Turns(turns)) = self.turns.get(ring) {
+            turns.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How often the thread of each ring has come round: one that hangs does not go on.
+    #[must_use]
+    pub fn turns(&self) -> Vec<u64> {
+        self.turns.iter().map(|Turns(turns)| turns.load(Ordering::Relaxed)).collect()
     }
 
     /// Asks for the end of the run. The thread that rules it lets nothing more in soon.

@@ -204,6 +204,7 @@ impl<C: Consumer> Loop<'_, C> {
 
     /// Waits for packets once and does what came.
     fn turn(&mut self) -> netsniff_capture::Result<RingRound> {
+        self.control.turned(self.number);
         let patience = self.answer();
         let Some(receiver) = &mut self.receiver else { return self.come_back(patience) };
         if self.control.is_shut() && !self.is_stopping {

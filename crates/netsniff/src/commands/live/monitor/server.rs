@@ -1,4 +1,4 @@
-//! The books for Prometheus: a server of one page.
+//! A server for whoever watches over a run: metrics, and how it is.
 //!
 //! Who connects and says nothing, or says it slowly, costs the others nothing: connections are served side by side in
 //! one thread, each has its time, and where there are too many the one goes that has waited longest.
@@ -6,21 +6,24 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use netsniff_pipeline::books::{BooksLine, prometheus};
+use netsniff_console::exposition::Dialect;
 use tokio::net::{self, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
+
+use super::Shared;
+use super::health::{Report, Status};
 
 /// Bytes of a request that are kept; what scrapers send is far shorter, and hyper takes no less.
 const REQUEST: usize = 8192;
@@ -34,67 +37,50 @@ const MOST: usize = 64;
 /// How long to wait where the system lets nobody in, as it has no descriptor left.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Answers who asks for the books.
-#[derive(Debug)]
-pub struct Metrics {
-    address: SocketAddr,
-    page: Arc<Mutex<String>>,
-}
-
 /// A socket that listens, with what waits for it: both are made before the process gives up its rights.
 #[derive(Debug)]
-pub struct MetricsSocket {
+pub(super) struct Server {
     listener: TcpListener,
     address: SocketAddr,
     runtime: Runtime,
 }
 
-impl MetricsSocket {
+impl Server {
     /// That of a listener.
     ///
     /// # Errors
     ///
     /// Where it cannot be waited for.
-    pub fn new(listener: TcpListener) -> anyhow::Result<Self> {
+    pub(super) fn new(listener: TcpListener) -> anyhow::Result<Self> {
         let address = listener.local_addr().context("cannot tell the address of --metrics")?;
         listener.set_nonblocking(true).context("cannot wait for who asks for --metrics")?;
         let runtime = Builder::new_current_thread().enable_io().enable_time().build();
         let runtime = runtime.context("cannot wait for who asks for --metrics")?;
         Ok(Self { listener, address, runtime })
     }
-}
 
-impl Metrics {
+    /// The address that it listens on.
+    pub(super) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// Answers who connects, in a thread of its own, until the process ends.
     ///
     /// # Errors
     ///
     /// Where the thread cannot be started.
-    pub fn serve(socket: MetricsSocket) -> anyhow::Result<Self> {
-        let MetricsSocket { listener, address, runtime } = socket;
-        let page = Arc::new(Mutex::new(String::new()));
-        let shown = Arc::clone(&page);
+    pub(super) fn start(self, shown: Arc<Shared>) -> anyhow::Result<()> {
+        let Self { listener, runtime, .. } = self;
         std::thread::Builder::new()
             .name("metrics".to_owned())
             .spawn(move || runtime.block_on(accept(listener, shown)))
             .context("cannot start a thread for --metrics")?;
-        Ok(Self { address, page })
-    }
-
-    /// The address that the page listens on.
-    #[must_use]
-    pub const fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// Shows these books from now on.
-    pub fn show(&self, entries: &[BooksLine]) {
-        *self.page.lock().unwrap_or_else(PoisonError::into_inner) = prometheus(entries);
+        Ok(())
     }
 }
 
 /// Lets all in who connect, and the one out who has waited longest where there are too many.
-async fn accept(listener: TcpListener, page: Arc<Mutex<String>>) {
+async fn accept(listener: TcpListener, shown: Arc<Shared>) {
     let Ok(listener) = net::TcpListener::from_std(listener) else { return };
     let mut open = VecDeque::<AbortHandle>::new();
     loop {
@@ -108,13 +94,13 @@ async fn accept(listener: TcpListener, page: Arc<Mutex<String>>) {
         {
             longest.abort();
         }
-        open.push_back(tokio::spawn(converse(stream, Arc::clone(&page))).abort_handle());
+        open.push_back(tokio::spawn(converse(stream, Arc::clone(&shown))).abort_handle());
     }
 }
 
-async fn converse(stream: TcpStream, page: Arc<Mutex<String>>) {
+async fn converse(stream: TcpStream, shown: Arc<Shared>) {
     let service = service_fn(|request| {
-        let response = answer(&request, &page);
+        let response = answer(&request, &shown);
         async { Ok::<_, Infallible>(response) }
     });
     let mut server = http1::Builder::new();
@@ -124,18 +110,43 @@ async fn converse(stream: TcpStream, page: Arc<Mutex<String>>) {
     let _ = tokio::time::timeout(PATIENCE, connection).await;
 }
 
-fn answer(request: &Request<Incoming>, page: &Mutex<String>) -> Response<Full<Bytes>> {
-    let (status, body) = match (request.method(), request.uri().path()) {
+fn answer(request: &Request<Incoming>, shown: &Shared) -> Response<Full<Bytes>> {
+    let plain = |status, text: &str| respond(status, "text/plain", text.to_owned());
+    match (request.method(), request.uri().path()) {
         (&Method::GET, "/metrics" | "/") => {
-            (StatusCode::OK, page.lock().unwrap_or_else(PoisonError::into_inner).clone())
+            let accepts = request.headers().get_all(ACCEPT).iter();
+            let accepts: Vec<_> = accepts.filter_map(|value| value.to_str().ok()).collect();
+            let dialect = Dialect::accepted(&accepts.join(","));
+            respond(StatusCode::OK, dialect.content_type(), shown.metrics(dialect))
         }
-        (&Method::GET, _) => (StatusCode::NOT_FOUND, "there is only /metrics\n".to_owned()),
-        _ => (StatusCode::METHOD_NOT_ALLOWED, "only GET\n".to_owned()),
-    };
+        (&Method::GET, "/health") => {
+            let report = shown.report();
+            told(&report, report.status != Status::Unhealthy)
+        }
+        (&Method::GET, "/ready") => {
+            let report = shown.report();
+            told(&report, report.ready)
+        }
+        (&Method::GET, _) => {
+            plain(StatusCode::NOT_FOUND, "there are only /metrics, /health and /ready\n")
+        }
+        _ => plain(StatusCode::METHOD_NOT_ALLOWED, "only GET\n"),
+    }
+}
+
+/// How a run is, as JSON; the code tells whether that is as it should be.
+fn told(report: &Report, is_fine: bool) -> Response<Full<Bytes>> {
+    let status = if is_fine { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    match serde_json::to_string(report) {
+        Ok(text) => respond(status, "application/json", text + "\n"),
+        Err(_) => respond(StatusCode::INTERNAL_SERVER_ERROR, "text/plain", String::new()),
+    }
+}
+
+fn respond(status: StatusCode, kind: &'static str, body: String) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = status;
-    let kind = HeaderValue::from_static("text/plain; version=0.0.4");
-    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }
 
@@ -147,11 +158,12 @@ mod tests {
 
     use super::*;
 
-    fn serve() -> Metrics {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let metrics = Metrics::serve(MetricsSocket::new(listener).unwrap()).unwrap();
-        metrics.show(&[netsniff_pipeline::books::testing::entry(Some(1), Some(2), Some(3))]);
-        metrics
+    /// The address of a server.
+    fn serve() -> SocketAddr {
+        let server = Server::new(TcpListener::bind("127.0.0.1:0").unwrap()).unwrap();
+        let address = server.address();
+        server.start(super::super::tests::shared()).unwrap();
+        address
     }
 
     fn ask(address: SocketAddr, request: &str) -> String {
@@ -164,23 +176,41 @@ mod tests {
 
     #[test]
     fn the_page_is_served_and_nothing_else() {
-        let metrics = serve();
-        let page = ask(metrics.address(), "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        let address = serve();
+        let page = ask(address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
         assert!(page.starts_with("HTTP/1.1 200 OK\r\n"), "{page}");
         assert!(page.contains("netsniff_capture_ring_dropped_packets_total"), "{page}");
-        let other = ask(metrics.address(), "GET /etc/passwd HTTP/1.1\r\n\r\n");
+        let open = "GET /metrics HTTP/1.1\r\nAccept: application/openmetrics-text\r\n\r\n";
+        let page = ask(address, open);
+        assert!(page.contains("\r\ncontent-type: application/openmetrics-text;"), "{page}");
+        assert!(page.ends_with("\n# EOF\n"), "{page}");
+        let other = ask(address, "GET /etc/passwd HTTP/1.1\r\n\r\n");
         assert!(other.starts_with("HTTP/1.1 404"), "{other}");
-        let post = ask(metrics.address(), "POST /metrics HTTP/1.1\r\n\r\n");
+        let post = ask(address, "POST /metrics HTTP/1.1\r\n\r\n");
         assert!(post.starts_with("HTTP/1.1 405"), "{post}");
-        assert!(ask(metrics.address(), "what?\r\n\r\n").starts_with("HTTP/1.1 400"));
+        assert!(ask(address, "what?\r\n\r\n").starts_with("HTTP/1.1 400"));
+    }
+
+    #[test]
+    fn whoever_asks_how_it_is_gets_a_code_and_the_reasons() {
+        let address = serve();
+        let health = ask(address, "GET /health HTTP/1.1\r\n\r\n");
+        assert!(health.starts_with("HTTP/1.1 200 OK\r\n"), "{health}");
+        let (_, body) = health.split_once("\r\n\r\n").unwrap();
+        let expected = r#"{"status":"healthy","phase":"starting","ready":false,"reasons":[]}"#
+            .to_owned()
+            + "\n";
+        assert_eq!(body, expected);
+        let ready = ask(address, "GET /ready HTTP/1.1\r\n\r\n");
+        assert!(ready.starts_with("HTTP/1.1 503"), "{ready}");
     }
 
     #[test]
     fn who_says_nothing_or_half_of_it_keeps_nobody_waiting() {
-        let metrics = serve();
+        let address = serve();
         let idle: Vec<_> = (0..200)
             .map(|number| {
-                let mut stream = TcpStream::connect(metrics.address()).unwrap();
+                let mut stream = TcpStream::connect(address).unwrap();
                 if number % 2 == 0 {
                     stream.write_all(b"GET /metrics HT").unwrap();
                 }
@@ -188,7 +218,7 @@ mod tests {
             })
             .collect();
         let begin = Instant::now();
-        let page = ask(metrics.address(), "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        let page = ask(address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
         assert!(page.starts_with("HTTP/1.1 200 OK\r\n"), "{page}");
         assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
         // Those that have waited longest are gone, and the last ones are not.
@@ -203,9 +233,9 @@ mod tests {
 
     #[test]
     fn a_connection_has_its_time() {
-        let metrics = serve();
+        let address = serve();
         let begin = Instant::now();
-        let answer = ask(metrics.address(), "GET /metrics HTTP/1.1\r\n");
+        let answer = ask(address, "GET /metrics HTTP/1.1\r\n");
         assert!(!answer.contains(" 200 "), "{answer}");
         assert!((PATIENCE..4 * PATIENCE).contains(&begin.elapsed()), "{:?}", begin.elapsed());
     }
