@@ -42,7 +42,7 @@ prometheus --config.file='$scratch/prometheus.yml' --storage.tsdb.path='$scratch
     trap '' INT
     python3 scripts/dashboards.py prometheus --server http://127.0.0.1:9090 --wait 40 \
         --dashboard packaging/grafana/capture-prometheus.json \
-        --empty 'rate(netsniff_capture_unrecorded_packets' >'$scratch/asked' 2>&1
+        --empty 'rate(netsniff_capture_unrecorded_packets' --empty 'rate(netsniff_rows_refused' >'$scratch/asked' 2>&1
     echo \$? >'$scratch/status'
 ) &
 exec '$netsniff' analyze -i rx0 --metrics 127.0.0.1:9100 --stats-interval 1s --notices --format json \
