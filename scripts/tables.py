@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Compares Parquet files of netsniff with its TSV, as DuckDB, pandas, polars and pyarrow read them.
+"""Compares Parquet files and Arrow streams of netsniff with its TSV, as DuckDB, pandas, polars and pyarrow read them.
 
 Usage: tables.py NETSNIFF CAPTURE...
 
-Each capture is analysed twice. Each column of each row of each log must have the value that the TSV has. Prints what was
+Each capture is analysed three times. Each column of each row of each log must have the value that the TSV has. Prints what was
 compared; ends with 1 where something differs.
 """
 
@@ -17,6 +17,7 @@ from pathlib import Path
 import duckdb
 import pandas
 import polars
+import pyarrow.ipc
 import pyarrow.parquet
 
 EPOCH = pandas.Timestamp(0, tz="UTC")
@@ -51,7 +52,7 @@ def told(cell, kind):
 
 
 def read(value, kind):
-    """A value that a reader of Parquet gave, likewise."""
+    """A value that a reader gave, likewise."""
     listed = re.fullmatch(r"(?:set|vector)\[(.*)\]", kind)
     if listed:
         return None if value is None or value is pandas.NA else [read(each, listed[1]) for each in value]
@@ -92,7 +93,27 @@ def of_pyarrow(path):
     return table.column_names, zip(*(column.to_pylist() for column in table.columns))
 
 
-READERS = {"DuckDB": of_duckdb, "pandas": of_pandas, "polars": of_polars, "pyarrow": of_pyarrow}
+def of_pyarrow_stream(path):
+    with pyarrow.ipc.open_stream(path) as stream:
+        table = stream.read_all()
+    return table.column_names, zip(*(column.to_pylist() for column in table.columns))
+
+
+def of_polars_stream(path):
+    frame = polars.read_ipc_stream(path)
+    return frame.columns, frame.iter_rows()
+
+
+# Who reads which format, and what its files end with.
+READERS = {
+    ("parquet", "DuckDB"): of_duckdb,
+    ("parquet", "pandas"): of_pandas,
+    ("parquet", "polars"): of_polars,
+    ("parquet", "pyarrow"): of_pyarrow,
+    ("arrow", "polars"): of_polars_stream,
+    ("arrow", "pyarrow"): of_pyarrow_stream,
+}
+EXTENSIONS = {"parquet": "parquet", "arrow": "arrows"}
 
 
 def tsv(path):
@@ -130,27 +151,29 @@ def main():
     values, logs, wrong = dict.fromkeys(READERS, 0), 0, 0
     for capture in captures:
         with tempfile.TemporaryDirectory() as scratch:
-            for kind in ("tsv", "parquet"):
+            for kind in ("tsv", *EXTENSIONS):
                 command = [netsniff, "analyze", "-q", capture, "-o", f"{scratch}/{kind}"]
                 command += ["--format", kind, "--series", "1s", "--notices"]
                 subprocess.run(command, check=False, stderr=subprocess.DEVNULL)
             paths = sorted(Path(scratch, "tsv").glob("*.log"))
-            tables = {path.stem for path in Path(scratch, "parquet").glob("*.parquet")}
-            if tables != {path.stem for path in paths}:
-                print(f"{capture}: other logs: {sorted(tables)}")
-                wrong += 1
+            for kind, extension in EXTENSIONS.items():
+                found = {path.stem for path in Path(scratch, kind).glob(f"*.{extension}")}
+                if found != {path.stem for path in paths}:
+                    print(f"{capture}: other logs in {kind}: {sorted(found)}")
+                    wrong += 1
             for path in paths:
-                log, table = tsv(path), Path(scratch, "parquet", f"{path.stem}.parquet")
+                log = tsv(path)
                 logs += 1
-                for reader in READERS:
-                    same, why = compared(reader, table, log)
-                    values[reader] += same
+                for kind, reader in READERS:
+                    file = Path(scratch, kind, f"{path.stem}.{EXTENSIONS[kind]}")
+                    same, why = compared((kind, reader), file, log)
+                    values[kind, reader] += same
                     if why:
-                        print(f"{capture}: {path.stem}, {reader}: {why}")
+                        print(f"{capture}: {path.stem}, {kind}, {reader}: {why}")
                         wrong += 1
     versions = {"DuckDB": duckdb, "pandas": pandas, "polars": polars, "pyarrow": pyarrow}
-    for reader, count in values.items():
-        print(f"{reader} {versions[reader].__version__}: {count} values as in the TSV")
+    for (kind, reader), count in values.items():
+        print(f"{kind}, {reader} {versions[reader].__version__}: {count} values as in the TSV")
     print(f"{len(captures)} captures, {logs} logs, {wrong} differences")
     return 1 if wrong or not all(values.values()) else 0
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Reads tables back with DuckDB, pandas, polars and pyarrow, and compares each value with that of the TSV.
+# Reads tables and Arrow streams back with DuckDB, pandas, polars and pyarrow, and compares each value with that of the TSV.
 #
 # Usage: scripts/tables.sh [NETSNIFF] [CAPTURE...]
 #

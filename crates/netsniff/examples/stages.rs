@@ -94,6 +94,7 @@ fn whole<K: RowSink<Error = anyhow::Error> + Send>(
         options: Options::default(),
         workers: 1,
         format,
+        logs: netsniff_output::LogSet::ALL,
         seed: SEED,
         prompt: false,
     };

@@ -43,6 +43,7 @@ fn live(capture: &Path, directory: &Directory, bounds: Bounds) -> WriterOutcome 
         options: Options::default(),
         workers: 1,
         format: FORMAT,
+        logs: netsniff_output::LogSet::ALL,
         seed: 1,
         prompt: false,
     };

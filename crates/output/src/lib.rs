@@ -12,6 +12,7 @@ mod format;
 #[cfg(unix)]
 mod live_stream;
 mod log_file;
+mod log_stream;
 mod log_writer;
 mod manifest;
 mod nowhere;
@@ -27,13 +28,16 @@ pub use extracted::ExtractedFiles;
 pub use extracting::{ContentBounds, ExtractionOutcome, ExtractionWriter};
 pub use files::LogFiles;
 pub use format::Format;
+#[cfg(feature = "arrow")]
+pub use format::{BatchBuilder, schema};
 #[cfg(unix)]
 pub use live_stream::LiveStream;
+pub use log_stream::LogStream;
 pub use log_writer::{
     Bounds, END_WAIT, HandedOver, LogWriter, OnFailure, QUEUE_BYTES, RowProducer, SIDE_BYTES,
     WriterCommands, WriterOutcome, WriterSettings, WriterStatistics,
 };
-pub use netsniff_analysis::rows::{RowSink, RowTally, SinkBooks};
+pub use netsniff_analysis::rows::{LogSet, RowSink, RowTally, SinkBooks};
 pub use nowhere::Nowhere;
 pub use one_log::OneLog;
 pub use rolled::Roll;

@@ -39,6 +39,40 @@ pub(super) struct LogFile {
 }
 
 impl LogFile {
+    /// A file that has not begun.
+    pub(super) fn new(
+        path: PathBuf,
+        rows: RowFile,
+        encoder: Box<dyn LogEncoder>,
+        identity: Option<Identity>,
+    ) -> Self {
+        Self {
+            path,
+            rows,
+            encoder,
+            written: 0,
+            kept: 0,
+            unsettled: 0,
+            kept_bytes: 0,
+            opened: Timestamp::EPOCH,
+            header: 0,
+            identity,
+            is_staying: false,
+        }
+    }
+
+    /// Writes what stands before the first row, which belongs at `time`.
+    pub(super) fn begin(&mut self, time: Timestamp) -> io::Result<()> {
+        let mut header = Vec::new();
+        self.encoder.header(time, &mut header);
+        self.rows.write_frame(&header)?;
+        self.opened = time;
+        self.header = self.rows.size();
+        self.unsettled = self.encoder.unsettled();
+        self.kept_bytes = self.encoder.kept_bytes();
+        Ok(())
+    }
+
     #[inline]
     pub(super) fn push(&mut self, row: &[u8]) {
         let Self { rows, encoder, kept, unsettled, kept_bytes, .. } = self;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use netsniff_packet::{Anonymizer, Timestamp};
 
 use super::lists::place_of;
-use super::{Encode, RowSink, RowTally};
+use super::{Encode, LogSet, RowSink, RowTally};
 use crate::notice::Watch;
 use crate::record::{
     BegunRow, Connection, Fact, LastColumns, Observer, Record, RecordAnonymizer, Row, RowEnd,
@@ -16,6 +16,8 @@ use crate::record::{
 #[derive(Debug)]
 pub struct RowBuffer<E> {
     encoder: Option<E>,
+    /// Rows of other logs are not encoded.
+    logs: LogSet,
     /// Stands between records and their encoding where they are to tell of nobody.
     anonymizer: Option<RecordAnonymizer>,
     /// Takes copies of records before they are anonymised, where they are looked through.
@@ -76,6 +78,7 @@ impl<E> RowBuffer<E> {
     pub const fn new(encoder: Option<E>) -> Self {
         Self {
             encoder,
+            logs: LogSet::ALL,
             anonymizer: None,
             watch: None,
             rows: Vec::new(),
@@ -99,13 +102,20 @@ impl<E> RowBuffer<E> {
         self
     }
 
-    /// An empty buffer for rows of the same encoding that are not to be anonymised, since they were.
+    /// Takes rows of these logs alone.
+    #[must_use]
+    pub const fn only(mut self, logs: LogSet) -> Self {
+        self.logs = logs;
+        self
+    }
+
+    /// An empty buffer for rows of the same logs and encoding that are not to be anonymised, since they were.
     #[must_use]
     pub fn same(&self) -> Self
     where
         E: Clone,
     {
-        Self::new(self.encoder.clone())
+        Self::new(self.encoder.clone()).only(self.logs)
     }
 
     /// Number of rows in the buffer.
@@ -316,11 +326,14 @@ impl<E: Encode> Observer for RowBuffer<E> {
     #[inline]
     fn record<R: Record>(&mut self, key: &SortKey, record: &R) {
         let Some(encoder) = &self.encoder else { return };
-        let start = self.bytes.len();
-        encoder.begin(&mut self.bytes);
-        columns_of(encoder, &mut self.anonymizer, record, &mut self.bytes);
-        encoder.end(&mut self.bytes);
-        self.enter(key, Kind::Row(place_of(record.log()) as u16), start);
+        let log = place_of(record.log());
+        if self.logs.contains(log) {
+            let start = self.bytes.len();
+            encoder.begin(&mut self.bytes);
+            columns_of(encoder, &mut self.anonymizer, record, &mut self.bytes);
+            encoder.end(&mut self.bytes);
+            self.enter(key, Kind::Row(log as u16), start);
+        }
         if let Some(watch) = self.watch.clone() {
             self.sight(&watch, key, record);
         }
@@ -342,13 +355,18 @@ impl<E: Encode> Observer for RowBuffer<E> {
     ) {
         let start = self.bytes.len();
         let begun = BegunRow { connection, row };
+        let mut end = Some(begun.end());
         if let Some(encoder) = &self.encoder {
-            encoder.begin(&mut self.bytes);
-            columns_of(encoder, &mut self.anonymizer, &begun, &mut self.bytes);
+            // A row that nobody wants leaves its fact, which others may be joined with.
+            end = end.filter(|end| self.logs.contains(place_of(end.log)));
+            if end.is_some() {
+                encoder.begin(&mut self.bytes);
+                columns_of(encoder, &mut self.anonymizer, &begun, &mut self.bytes);
+            }
         } else if !fact.has_effects() {
             return;
         }
-        let fact = FactOf { connection: *connection, fact, end: Some(begun.end()) };
+        let fact = FactOf { connection: *connection, fact, end };
         self.enter_fact(key, fact, start);
         if let Some(watch) = self.watch.clone().filter(|_| self.encoder.is_some()) {
             self.sight(&watch, key, &begun);

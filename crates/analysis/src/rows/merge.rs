@@ -6,7 +6,7 @@ use std::sync::Arc;
 use netsniff_packet::{Anonymizer, Timestamp};
 
 use super::buffer::{FactOf, Kind, RowEntry};
-use super::{Encode, RowBuffer, RowSink, joins};
+use super::{Encode, LogSet, RowBuffer, RowSink, joins};
 use crate::correlator::{Correlator, JoinStatistics, JoinedRow};
 use crate::limits::Limits;
 use crate::notice::{Notices, Sighting, Watch};
@@ -40,6 +40,13 @@ impl<E: Encode> Merger<E> {
             self.correlator.add(Box::new(Notices::new(watch)));
         }
         self.watch = watch;
+        self
+    }
+
+    /// Makes rows of these logs alone.
+    #[must_use]
+    pub fn only(mut self, logs: LogSet) -> Self {
+        self.joined = self.joined.only(logs);
         self
     }
 

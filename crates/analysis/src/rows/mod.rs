@@ -9,12 +9,14 @@
 
 mod buffer;
 mod lists;
+mod log_set;
 mod merge;
 mod output;
 mod tally;
 
 pub use buffer::RowBuffer;
 pub use lists::{LOGS, joins};
+pub use log_set::LogSet;
 pub use merge::Merger;
 pub use output::{Collector, Merging, Output, TakeComplete};
 pub use tally::{RowTally, SinkBooks};

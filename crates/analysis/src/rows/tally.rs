@@ -8,7 +8,7 @@ pub struct RowTally {
 }
 
 /// At least as many as there are logs: a tally goes between threads under a lock, where nothing is to be allocated.
-const MOST_LOGS: usize = 64;
+pub(super) const MOST_LOGS: usize = 64;
 
 impl Default for RowTally {
     fn default() -> Self {

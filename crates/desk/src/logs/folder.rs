@@ -33,8 +33,8 @@ pub struct LogFile {
 
 /// What names of logs in lines of text end with.
 const READ: [&str; 6] = [".log", ".json", ".log.gz", ".json.gz", ".log.zst", ".json.zst"];
-/// What names of tables end with: a build may lack the format that writes them.
-const TABLES: &str = "parquet";
+/// What names of tables end with: a build may lack the formats that write them.
+const TABLES: [&str; 2] = ["arrows", "parquet"];
 /// How files may be packed.
 const PACKED: [&str; 5] = [".gz", ".zst", ".xz", ".bz2", ".lz4"];
 
@@ -140,7 +140,8 @@ fn is_of_a_format(name: &str) -> bool {
     let plain = PACKED.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
     plain.rsplit_once('.').is_some_and(|(_, end)| {
         let mut formats = Format::ALL.iter();
-        end == TABLES || formats.any(|format| [format.extension(), format.name()].contains(&end))
+        TABLES.contains(&end)
+            || formats.any(|format| [format.extension(), format.name()].contains(&end))
     })
 }
 
@@ -223,7 +224,7 @@ mod tests {
         let directory =
             std::env::temp_dir().join(format!("netsniff-formats-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
-        let formats = Format::ALL.iter().map(|format| format.extension()).chain(["parquet"]);
+        let formats = Format::ALL.iter().map(|format| format.extension()).chain(TABLES);
         let ends: std::collections::BTreeSet<_> = formats.collect();
         let packed = |end: &str| ["", ".gz", ".xz"].map(|packing| format!("conn.{end}{packing}"));
         let names: Vec<_> =

@@ -204,6 +204,56 @@ fn tables_are_the_same_for_any_number_of_workers() {
     assert!(one.len() > 10 && one == three);
 }
 
+/// What `analyze` writes to standard output with these words.
+fn streamed(words: &[&str]) -> Vec<u8> {
+    let capture = Path::new(RECORDED).join("office.pcapng");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_netsniff"));
+    command.arg("analyze").arg(capture).args(["-q", "-o", "-"]).args(words);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+#[cfg(feature = "arrow")]
+#[test]
+fn a_stream_of_one_log_is_its_file_for_any_number_of_workers() {
+    let capture = Path::new(RECORDED).join("office.pcapng");
+    for format in ["arrow", "parquet", "tsv"] {
+        let folder = Folder::new(&format!("one-log-{format}"));
+        analyze(&capture, &folder.0, format);
+        let extension = match format {
+            "arrow" => "arrows",
+            "tsv" => "log",
+            other => other,
+        };
+        let files = logs(&folder.0, extension);
+        for (log, file) in [("conn", files.get("conn")), ("dns", files.get("dns"))] {
+            for workers in ["1", "2", "3"] {
+                let stream = streamed(&["--format", format, "--log", log, "--workers", workers]);
+                // TSV tells when it was opened and closed by the packets' own times.
+                assert!(Some(&stream) == file, "{format}, {log}, {workers} workers");
+            }
+        }
+    }
+}
+
+#[test]
+fn only_the_logs_that_are_named_are_written_and_they_are_the_same() {
+    let capture = Path::new(RECORDED).join("office.pcapng");
+    let folder = Folder::new("chosen");
+    let (all, some) = (folder.0.join("all"), folder.0.join("some"));
+    analyze(&capture, &all, "json");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_netsniff"));
+    command.arg("analyze").arg(&capture).args(["-q", "--format", "json", "-o"]).arg(&some);
+    command.args(["--log", "http,conn", "--log", "files"]);
+    assert!(command.status().unwrap().success());
+    let (all, some) = (logs(&all, "log"), logs(&some, "log"));
+    let expected: BTreeMap<_, _> =
+        all.into_iter().filter(|(log, _)| ["conn", "files", "http"].contains(&&**log)).collect();
+    assert_eq!(expected.len(), 3);
+    assert!(some == expected, "{:?}", some.keys());
+}
+
 #[test]
 fn messagepack_has_the_rows_of_json() {
     let captures = captures();

@@ -240,32 +240,18 @@ impl LogFiles {
         let file = if self.is_live { open_beside(&path) } else { unlinked::create(&path) };
         let file = file.with_context(|| format!("cannot create {}", path.display()))?;
         let identity = file.metadata().ok().filter(|_| is_own(&path)).map(|it| Identity::of(&it));
-        let mut rows = RowFile::new(file, self.watch.clone());
-        let mut encoder = encoder.unwrap_or_else(|| self.format.encoder(log));
-        let mut header = Vec::new();
-        encoder.header(time, &mut header);
-        if let Err(error) = rows.write_frame(&header) {
-            if identity.is_some() {
+        let rows = RowFile::new(file, self.watch.clone());
+        let encoder = encoder.unwrap_or_else(|| self.format.encoder(log));
+        let mut file = LogFile::new(path, rows, encoder, identity);
+        if let Err(error) = file.begin(time) {
+            if file.identity.is_some() {
                 // Nothing is in it.
-                let _ = fs::remove_file(&path);
+                let _ = fs::remove_file(&file.path);
             }
-            return Err(error).with_context(|| format!("cannot write {}", path.display()));
+            return Err(error).with_context(|| format!("cannot write {}", file.path.display()));
         }
-        let header = rows.size();
-        (self.tell)(&format!("writing {}", path.display()));
-        Ok(LogFile {
-            path,
-            rows,
-            written: 0,
-            kept: 0,
-            unsettled: encoder.unsettled(),
-            kept_bytes: encoder.kept_bytes(),
-            encoder,
-            opened: time,
-            header,
-            identity,
-            is_staying: false,
-        })
+        (self.tell)(&format!("writing {}", file.path.display()));
+        Ok(file)
     }
 
     /// Writes the rows of the log that keeps most, where all together keep too many.

@@ -4,7 +4,11 @@
 //! the hot path. In the writer, a [`LogEncoder`] makes a file of such rows: it may keep rows and write many at once, as
 //! columnar formats do, and knows what the file has when it ends.
 
-#[cfg(feature = "parquet")]
+#[cfg(all(test, any(feature = "arrow", feature = "parquet")))]
+mod all_types;
+#[cfg(feature = "arrow")]
+mod arrow;
+#[cfg(any(feature = "arrow", feature = "parquet"))]
 mod cells;
 pub(crate) mod digits;
 mod json;
@@ -15,6 +19,9 @@ mod msgpack;
 mod parquet;
 mod text;
 mod tsv;
+
+#[cfg(feature = "arrow")]
+pub use self::arrow::{BatchBuilder, schema};
 
 use core::fmt::Debug;
 use std::io;
@@ -205,6 +212,9 @@ formats! {
     #[cfg(feature = "parquet")]
     /// One Apache Parquet file for each log, compressed by zstd, with types, units and meanings of columns.
     Parquet => parquet::Parquet, "parquet";
+    #[cfg(feature = "arrow")]
+    /// One stream of Apache Arrow for each log, batch by batch, with types, units and meanings of columns.
+    Arrow => arrow::Arrow, "arrow";
 }
 
 impl Format {

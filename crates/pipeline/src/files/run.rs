@@ -9,7 +9,7 @@ use netsniff_analysis::flow::report::statistics::FlowStatistics;
 use netsniff_analysis::ingress::statistics::PacketStatistics;
 use netsniff_analysis::rows::Output;
 use netsniff_analysis::{Engine, Limits, Options};
-use netsniff_output::{Format, Merger, RowBuffer, RowSink};
+use netsniff_output::{Format, LogSet, Merger, RowBuffer, RowSink};
 use netsniff_packet::{Batch, Progress, Source, Timestamp};
 
 use super::crew;
@@ -32,6 +32,8 @@ pub struct Settings {
     pub workers: usize,
     /// How rows are rendered; `None` where nobody wants them.
     pub format: Option<Format>,
+    /// The logs that are wanted.
+    pub logs: LogSet,
     /// Protects tables from senders who aim at them.
     pub seed: u64,
     /// Whether rows are to be seen as soon as they are complete, for an input that may wait for its next packet.
@@ -41,14 +43,16 @@ pub struct Settings {
 impl Settings {
     /// An empty buffer for rows as they are wanted.
     pub(crate) fn rows(&self) -> RowBuffer {
-        let rows = RowBuffer::new(self.format).anonymized(self.options.anonymizer.clone());
+        let rows = RowBuffer::new(self.format).only(self.logs);
+        let rows = rows.anonymized(self.options.anonymizer.clone());
         rows.watched(self.options.watch.clone())
     }
 
     /// What brings such rows into one order.
-    pub(crate) fn merger(&self) -> Merger {
+    #[must_use]
+    pub fn merger(&self) -> Merger {
         let merger = Merger::new(&self.limits, self.format, self.options.anonymizer.clone());
-        merger.watched(self.options.watch.clone())
+        merger.only(self.logs).watched(self.options.watch.clone())
     }
 }
 

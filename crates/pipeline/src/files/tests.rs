@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use anyhow::bail;
 use netsniff_analysis::engine::decoding::Intake;
 use netsniff_analysis::{Limits, Options, SortKey};
-use netsniff_output::{Format, RowSink};
+use netsniff_output::{Format, LogSet, RowSink};
 use netsniff_packet::{Batch, LinkType, Packet, Progress, Source, Timestamp};
 use netsniff_traffic::frame::{Host, udp_frame};
 
@@ -93,6 +93,7 @@ fn analysed(
         options: Options::default(),
         workers,
         format: Some(Format::Tsv),
+        logs: LogSet::ALL,
         seed: 1,
         prompt: false,
     };

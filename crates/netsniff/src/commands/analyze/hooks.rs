@@ -38,7 +38,7 @@ impl<'a> AnalyzeHooks<'a> {
         monitor: &'a Monitor,
         extraction: Option<&'a ExtractionWriter>,
     ) -> Self {
-        let rows = RowBuffer::new(settings.format);
+        let rows = RowBuffer::new(settings.format).only(settings.logs);
         Self {
             writer,
             commands: writer.commands(),

@@ -11,7 +11,7 @@ use netsniff_console::pidfile::PidFile;
 use netsniff_console::{BELOW_QUALITY, DONE, FAILED, say};
 use netsniff_output::{
     Bounds, ContentBounds, END_WAIT, ExtractedFiles, ExtractionOutcome, ExtractionWriter, LiveSink,
-    LiveStream, LogFiles, LogWriter, Merger, Nowhere, OnFailure, RowProducer, UnparsedFile,
+    LiveStream, LogFiles, LogStream, LogWriter, Nowhere, OnFailure, RowProducer, UnparsedFile,
     WriterSettings,
 };
 use netsniff_packet::Timestamp;
@@ -23,13 +23,15 @@ use netsniff_pipeline::live::{
 use netsniff_pipeline::recording::options::Options as RecordingOptions;
 use netsniff_pipeline::{AnalysisOutcome, Settings, share_of};
 
-use super::args::{AnalyzeArgs, Target};
+use super::args::AnalyzeArgs;
+use super::args::target::Target;
+use super::file_analysis::seed;
 use super::hooks::AnalyzeHooks;
 use super::live_origin::Live;
+use super::print_summary;
 use super::report::Analysis;
 use super::unparsed::UnparsedWriter;
 use super::verbose;
-use super::{print_summary, seed};
 use crate::commands::live::{
     self, Monitor, MonitorParts, Opening, Reopener, Ring, Rings, RunHooks as _, Signals,
     Supervisor, Wanted,
@@ -68,6 +70,7 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         options: Options { anonymizer, extract, sampling: wanted.sampled(), ..options },
         workers: count,
         format: target.format(),
+        logs: args.logs(),
         seed: seed(),
         prompt: false,
     };
@@ -151,7 +154,7 @@ fn outputs(
     recording: Option<&RecordingOptions>,
 ) -> Outputs {
     let outputs = match target {
-        Target::Nowhere | Target::Stream(_) => Outputs::default(),
+        Target::Nowhere | Target::Stream(_) | Target::Log(..) => Outputs::default(),
         Target::Directory(directory, _) => Outputs::default().with_directory(directory),
     };
     let outputs = extraction.into_iter().fold(outputs, Outputs::with_directory);
@@ -201,6 +204,11 @@ impl Session<'_> {
             Target::Stream(format) => {
                 let sink =
                     LiveStream::stdout(*format).context("cannot write to standard output")?;
+                self.write(rings, sink, None)
+            }
+            Target::Log(format, logs) => {
+                let sink =
+                    LogStream::stdout(*format, *logs).context("cannot write to standard output")?;
                 self.write(rings, sink, None)
             }
             Target::Directory(directory, format) => {
@@ -275,9 +283,6 @@ impl Session<'_> {
         sink: S,
         producers: usize,
     ) -> anyhow::Result<(LogWriter, Vec<RowProducer>)> {
-        let Settings { limits, format, options, .. } = self.settings;
-        let merger = Merger::new(limits, *format, options.anonymizer.clone());
-        let merger = merger.watched(options.watch.clone());
         let settings = WriterSettings {
             producers,
             bounds: Bounds::default(),
@@ -285,7 +290,7 @@ impl Session<'_> {
             end_wait: END_WAIT,
             tell: Box::new(say),
         };
-        LogWriter::start(sink, merger, settings)
+        LogWriter::start(sink, self.settings.merger(), settings)
     }
 
     /// What analyses the packets of each ring.

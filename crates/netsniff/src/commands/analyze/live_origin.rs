@@ -279,6 +279,7 @@ mod tests {
             options: Options::default(),
             workers: 1,
             format: None,
+            logs: netsniff_output::LogSet::ALL,
             seed: 0,
             prompt: false,
         };

@@ -1,6 +1,7 @@
 //! `netsniff analyze`: packets to logs and a summary.
 
 mod args;
+mod file_analysis;
 mod files;
 mod hooks;
 mod live;
@@ -13,35 +14,25 @@ mod selection;
 mod unparsed;
 mod verbose;
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, Write, stderr, stdout};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Instant;
 
 use anyhow::Context as _;
-use netsniff_analysis::Options;
-use netsniff_analysis::engine::decoding::Intake;
-use netsniff_analysis::file::Extract;
-use netsniff_analysis::ingress::Unparsed;
-use netsniff_packet::Packet;
 
 pub use args::AnalyzeArgs;
+pub use file_analysis::{FileAnalysis, Taken};
 use netsniff_console::paths::is_stdin;
 use netsniff_console::pidfile::PidFile;
 use netsniff_console::terminal::progress::{ProgressLine, is_output_seen};
 use netsniff_console::{BELOW_QUALITY, DAMAGED, DONE, FAILED, say};
-use netsniff_output::{ExtractedFiles, LogFiles, Nowhere, RowSink, Stream, UnparsedFile};
-use netsniff_pipeline::{AnalysisOutcome, Attend, Settings};
+use netsniff_output::{LiveSink as _, LogFiles, LogStream, Nowhere, Stream, UnparsedFile};
+use netsniff_pipeline::AnalysisOutcome;
 
 use super::extract::index::write;
-use super::inputs::{Inputs, Refused};
 use super::interrupted;
 use crate::summary::{Style, Summary};
-use args::{Request, Target};
-use files::Files;
+use args::target::Target;
 use report::Analysis;
-use selection::Selection;
 
 /// Bytes of rows gathered before they go to standard output.
 const STREAM_BUFFER: usize = 64 * 1024;
@@ -58,63 +49,30 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     if args.capture().is_live() {
         return live::run(args);
     }
-    let Request { paths, filters } = args.request()?;
     let target = args.target()?;
-    let options = args.options()?;
-    let extraction = args.extraction()?;
-    let pseudonyms = args.pseudonyms()?;
-    let span = args.span().span()?;
     let _pidfile = args.capture().pidfile.as_deref().map(PidFile::create).transpose()?;
-    let (inputs, refused) = open(args, &paths)?;
-    let mut inputs = inputs.within(span);
-    if inputs.files.is_empty() {
+    let mut analysis = FileAnalysis::open(args, target.format())?;
+    say_refused(args, &analysis);
+    if analysis.is_empty() {
         return Ok(FAILED);
     }
-    let said = pseudonyms.as_ref().map(|pseudonyms| pseudonyms.said.clone());
-    let anonymizer = pseudonyms.map(|pseudonyms| Arc::new(pseudonyms.anonymizer));
-    let limits = args.limits()?;
-    let extracted = extraction
-        .map(|directory| ExtractedFiles::create(directory, limits.extracted_bytes, say))
-        .transpose()?;
-    let extract = extracted.clone().map(|directory| Arc::new(directory) as Arc<dyn Extract>);
-    let options = Options { anonymizer, extract, ..options };
-    let settings = Settings {
-        limits,
-        options,
-        workers: args.workers(),
-        format: target.format(),
-        seed: seed(),
-        prompt: inputs.may_wait(),
-    };
     if args.verbose() {
+        let said = analysis.pseudonyms();
         // It may name hosts that pseudonyms hide.
-        filters.iter().filter(|_| said.is_none()).for_each(verbose::filter);
-        verbose::plan(&settings, &target, said.as_deref());
+        analysis.filters().iter().filter(|_| said.is_none()).for_each(verbose::filter);
+        verbose::plan(analysis.settings(), &target, said);
     }
-    let mut selection = Selection::new(filters);
-    let start = Instant::now();
-    let analysed = analyse(&mut inputs, &mut selection, &settings, &target, args);
-    let (outcome, unparsed_left_out) = match analysed {
+    let outcome = match analyse(&mut analysis, &target, args) {
         // Whoever reads has enough, as in `netsniff analyze FILE -o - | head`.
-        Err(error) if matches!(target, Target::Stream(_)) && is_broken_pipe(&error) => {
-            return Ok(DONE);
-        }
+        Err(error) if target.is_stdout() && is_broken_pipe(&error) => return Ok(DONE),
         result => result?,
     };
-    let elapsed_nanos = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    let analysis = Analysis {
-        origin: &Files { inputs: &inputs, selection: &selection, unparsed_left_out },
-        settings: &settings,
-        outcome: &outcome,
-        pseudonyms: said.as_deref(),
-        elapsed_nanos,
-    };
-    let summary = analysis.summary();
-    print_summary(&summary, args, &target)?;
-    let damaged = summary.input.sources.iter().any(|source| source.damage_count > 0);
-    let code = exit_code(args, &analysis, damaged || !refused.is_empty() || inputs.lacks_files());
-    let has_failed = extracted.is_some_and(|directory| directory.has_failed());
-    let has_failed = has_failed || !index(args, &paths)?;
+    let code = analysis.concluded(&outcome, |concluded| {
+        let summary = concluded.summary();
+        print_summary(&summary, args, &target)?;
+        Ok::<_, anyhow::Error>(exit_code(args, &concluded, analysis.is_damaged(&summary)))
+    })?;
+    let has_failed = analysis.has_failed() || !index(args, &analysis.paths)?;
     Ok(if has_failed { FAILED } else { code })
 }
 
@@ -140,131 +98,63 @@ fn exit_code(args: &AnalyzeArgs, analysis: &Analysis<'_>, is_damaged: bool) -> u
     code
 }
 
-/// Opens the files, and says which cannot be read.
-fn open(args: &AnalyzeArgs, paths: &[PathBuf]) -> anyhow::Result<(Inputs, Vec<Refused>)> {
-    let read_size = netsniff_pipeline::read_size(args.workers());
-    let (mut inputs, refused) = match paths {
-        [path] if args.follows() => (Inputs::follow(path, read_size)?, Vec::new()),
-        paths => Inputs::open(paths, read_size),
-    };
-    if args.verbose() {
-        inputs.iter().for_each(|(file, reader)| verbose::opened(file, reader));
+/// Says which files cannot be read.
+fn say_refused(args: &AnalyzeArgs, analysis: &FileAnalysis) {
+    for (name, said) in analysis.refused() {
+        say(&format!("{name}: {said}"));
     }
-    if let Some(window) = args.capture().file_window() {
-        inputs.reorder(window);
-    }
-    for input in &refused {
-        say(&format!("{}: {}", name(&input.path), input.said));
-    }
-    let missing = refused.iter().filter(|input| input.missing);
+    let missing = analysis.refused.iter().filter(|input| input.missing);
     if let Some(hint) = missing.filter_map(|input| args.hint(&input.path)).next() {
         say(&hint);
     }
-    if args.follows() && inputs.files.is_empty() {
+    if args.follows() && analysis.is_empty() {
         say("no capture came to be read");
     }
-    Ok((inputs, refused))
 }
 
 fn analyse(
-    inputs: &mut Inputs,
-    selection: &mut Selection,
-    settings: &Settings,
+    analysis: &mut FileAnalysis,
     target: &Target<'_>,
     args: &AnalyzeArgs,
-) -> anyhow::Result<(AnalysisOutcome, u64)> {
+) -> anyhow::Result<AnalysisOutcome> {
     // Where they are seen, the rows themselves show how far it is.
-    let is_quiet = args.quiet() || matches!(target, Target::Stream(_)) && is_output_seen();
-    let progress = if args.follows() {
+    let is_quiet = args.quiet() || target.is_stdout() && is_output_seen();
+    let size = analysis.inputs.size();
+    let mut progress = if args.follows() {
         // It ends by itself upon signals.
-        ProgressLine::new(inputs.size(), is_quiet)
+        ProgressLine::new(size, is_quiet)
     } else {
-        interrupted::progress_line(inputs.size(), is_quiet)?
+        interrupted::progress_line(size, is_quiet)?
     };
-    let mut work = PendingAnalysis { progress, inputs, selection, settings, unparsed: None };
+    let mut taken = |bytes, packets| {
+        progress.update(|| (bytes, packets));
+        Ok(())
+    };
     match target {
-        Target::Nowhere => Ok((work.run(&mut Nowhere::default())?, 0)),
+        Target::Nowhere => analysis.run(&mut Nowhere::default(), &mut taken),
         Target::Stream(format) => {
             let writer = BufWriter::with_capacity(STREAM_BUFFER, stdout());
             let mut sink = Stream::new(writer, "standard output", *format)?;
-            let outcome = work.run(&mut sink)?;
+            let outcome = analysis.run(&mut sink, &mut taken)?;
             sink.finish()?;
-            Ok((outcome, 0))
+            Ok(outcome)
+        }
+        Target::Log(format, logs) => {
+            let mut sink = LogStream::stdout(*format, *logs)?;
+            let outcome = analysis.run(&mut sink, &mut taken)?;
+            sink.end(outcome.now)?;
+            Ok(outcome)
         }
         Target::Directory(directory, format) => {
             let mut sink = LogFiles::create(directory, *format)?.telling(args.tell());
-            let options = &settings.options;
+            let options = &analysis.settings().options;
             let mut unparsed = UnparsedFile::new(directory, options, args.unparsed())?;
-            work.unparsed = Some(&mut unparsed);
-            let outcome = work.run(&mut sink)?;
+            let outcome = analysis.run_with(&mut sink, Some(&mut unparsed), &mut taken)?;
             sink.finish(outcome.now)?;
-            Ok((outcome, unparsed.finish()?))
+            analysis.unparsed_left_out(unparsed.finish()?);
+            Ok(outcome)
         }
     }
-}
-
-/// An analysis that waits for a place where its rows go.
-struct PendingAnalysis<'a> {
-    inputs: &'a mut Inputs,
-    selection: &'a mut Selection,
-    settings: &'a Settings,
-    progress: ProgressLine,
-    /// Where packets go that were not understood.
-    unparsed: Option<&'a mut UnparsedFile>,
-}
-
-impl PendingAnalysis<'_> {
-    fn run<K: RowSink<Error = anyhow::Error> + Send>(
-        &mut self,
-        sink: &mut K,
-    ) -> anyhow::Result<AnalysisOutcome> {
-        let Self { inputs, selection, settings, progress, unparsed } = self;
-        let unparsed = unparsed.as_deref_mut();
-        let mut attendant = AnalyzeAttendant { selection, progress, unparsed, failure: None };
-        let outcome = netsniff_pipeline::run(&mut **inputs, settings, &mut attendant, sink)?;
-        attendant.check()?;
-        Ok(outcome)
-    }
-}
-
-/// Chooses packets, keeps those that were not understood, and shows how far the analysis is.
-struct AnalyzeAttendant<'a> {
-    selection: &'a mut Selection,
-    progress: &'a mut ProgressLine,
-    unparsed: Option<&'a mut UnparsedFile>,
-    /// Why a packet could not be kept.
-    failure: Option<anyhow::Error>,
-}
-
-impl AnalyzeAttendant<'_> {
-    fn check(&mut self) -> anyhow::Result<()> {
-        self.failure.take().map_or(Ok(()), Err)
-    }
-}
-
-impl Intake for AnalyzeAttendant<'_> {
-    #[inline]
-    fn wants(&mut self, packet: &Packet<'_>) -> bool {
-        self.selection.wants(packet)
-    }
-
-    fn unparsed(&mut self, packet: &Packet<'_>, why: &Unparsed) {
-        if let (Some(file), None) = (&mut self.unparsed, &self.failure) {
-            self.failure = file.add(packet, why).err();
-        }
-    }
-}
-
-impl Attend<Inputs> for AnalyzeAttendant<'_> {
-    fn taken(&mut self, inputs: &Inputs) -> anyhow::Result<()> {
-        self.progress.update(|| (inputs.bytes_read(), inputs.packets()));
-        self.check()
-    }
-}
-
-/// Protects tables from senders who aim at them.
-fn seed() -> u64 {
-    RandomState::new().build_hasher().finish()
 }
 
 /// Tells damage on standard error, and the summary where it is wanted.
@@ -278,7 +168,7 @@ fn print_summary(summary: &Summary, args: &AnalyzeArgs, target: &Target<'_>) -> 
             say(&format!("{}: damaged at {} more places", source.name, source.damage_count - told));
         }
     }
-    let streams = matches!(target, Target::Stream(_));
+    let streams = target.is_stdout();
     if args.json() {
         return printed(stdout().write_all(summary.json()?.as_bytes()));
     }

@@ -7,7 +7,7 @@ use netsniff_pcapfile::Reader;
 use netsniff_pipeline::Settings;
 use netsniff_pipeline::books::{BooksLine, BooksScope};
 
-use super::args::Target;
+use super::args::target::Target;
 use super::named::format_of;
 use crate::commands::inputs::{CaptureFile, Input};
 
@@ -49,6 +49,9 @@ pub(super) fn plan(settings: &Settings, target: &Target<'_>, pseudonyms: Option<
         Target::Nowhere => say("no logs are written; -o DIR writes them"),
         Target::Stream(format) => {
             say(&format!("rows of all logs go to standard output as {}", format.name()));
+        }
+        Target::Log(format, _) => {
+            say(&format!("rows of one log go to standard output as {}", format.name()));
         }
         Target::Directory(directory, format) => {
             say(&format!("logs go to {} as {}", directory.display(), format.name()));

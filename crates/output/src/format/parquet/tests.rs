@@ -1,8 +1,6 @@
 //! Files that are written are read back by the reader of the crate `parquet`, row by row, and compared with the JSON of the same rows.
 
-use netsniff_analysis::record::{Interval, Port, Seconds};
 use netsniff_analysis::rows::LOGS;
-use netsniff_packet::Address;
 use parquet::file::properties::ReaderProperties;
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::file::serialized_reader::ReadOptionsBuilder;
@@ -10,69 +8,7 @@ use parquet::record::{Field, Row};
 use serde_json::{Value as Json, json};
 
 use super::*;
-use crate::format::json::Json as JsonFormat;
-
-netsniff_analysis::record! {
-    /// A row with a column of each type.
-    pub struct All<'a> => "all" {
-        /// A time.
-        ts: Timestamp => "ts", time, Seconds, Plain, Netsniff;
-        /// A time in whole seconds.
-        until: Option<Seconds> => "until", time, Seconds, Plain, Netsniff;
-        /// A span.
-        span: Option<Interval> => "span", interval, Seconds, Plain, Netsniff;
-        /// Whether.
-        flag: Option<bool> => "flag", bool, None, Plain, Netsniff;
-        /// A number.
-        count: Option<u64> => "count", count, Bytes, Plain, Netsniff;
-        /// A number that may be below 0.
-        int: Option<i64> => "int", int, None, Plain, Netsniff;
-        /// A number with a fraction.
-        double: Option<f64> => "double", double, None, Plain, Netsniff;
-        /// An address.
-        host: Option<Address> => "id.orig_h", addr, None, Address, Netsniff;
-        /// A port.
-        port: Option<Port> => "id.orig_p", port, None, Plain, Netsniff;
-        /// Text.
-        text: Option<&'a [u8]> => "text", string, None, FreeText, Netsniff;
-        /// Many texts.
-        texts: Option<Vec<&'a str>> => "texts", vector[string], None, FreeText, Netsniff;
-        /// Many numbers.
-        counts: Option<Vec<u64>> => "counts", set[count], None, Plain, Netsniff;
-    }
-}
-
-fn rows() -> Vec<All<'static>> {
-    let all = |at: i64| All {
-        ts: Timestamp::from_nanos(1_767_225_600_123_456_000 + at * 1000),
-        until: (at % 3 == 0).then_some(Seconds(253_402_300_799)),
-        span: (at % 2 == 0).then_some(Interval::from_nanos(164_897_000 - at * 1_000_000_000)),
-        flag: (at % 4 > 0).then_some(at % 4 == 1),
-        count: (at % 5 > 0).then_some(u64::MAX - at.unsigned_abs()),
-        int: (at % 7 > 0).then_some(-at),
-        double: (at % 6 > 0).then_some(at as f64 / 3.0),
-        host: Some(if at % 2 == 0 {
-            Address::from_v4([10, 0, 0, at as u8])
-        } else {
-            Address::from_v6([at as u8; 16])
-        }),
-        port: (at % 9 > 0).then_some(Port(65_535 - at as u16)),
-        text: match at % 4 {
-            0 => None,
-            1 => Some(b""),
-            2 => Some(b"-\x00\xff\"\\ \x1b[31m"),
-            _ => Some("r\u{e9}sum\u{e9}".as_bytes()),
-        },
-        texts: match at % 4 {
-            0 => None,
-            1 => Some(Vec::new()),
-            2 => Some(vec!["", "a,b"]),
-            _ => Some(vec!["x", "y", "z"]),
-        },
-        counts: (at % 2 > 0).then(|| vec![0, u64::MAX]),
-    };
-    (0..200).map(all).collect()
-}
+use crate::format::all_types::{All, json, rows};
 
 /// What a writer makes of rows, of which `settles` says behind which ones they are settled.
 fn file(rows: &[All<'_>], settles: impl Fn(usize) -> bool) -> (Vec<u8>, Table) {
@@ -96,14 +32,6 @@ fn ended(mut out: Vec<u8>, table: &mut Table) -> SerializedFileReader<bytes::Byt
     let properties = ReaderProperties::builder().set_read_bloom_filter(true).build();
     let options = ReadOptionsBuilder::new().with_reader_properties(properties).build();
     SerializedFileReader::new_with_options(bytes::Bytes::from(out), options).unwrap()
-}
-
-fn json(row: &All<'_>) -> Json {
-    let mut out = Vec::new();
-    JsonFormat::begin_row(&mut out);
-    JsonFormat::columns(row, &mut out);
-    JsonFormat::end_row(&mut out);
-    serde_json::from_slice(&out).unwrap()
 }
 
 /// A row as the JSON of the same row has it.

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 use netsniff_analysis::{Depth, Limits, Options};
 use netsniff_output::{
-    Bounds, Format, LiveSink, LogWriter, Merger, Nowhere, OnFailure, RowSink, SinkBooks,
+    Bounds, Format, LiveSink, LogSet, LogWriter, Merger, Nowhere, OnFailure, RowSink, SinkBooks,
     WriterOutcome, WriterSettings,
 };
 use netsniff_packet::{LinkType, PacketRecord};
@@ -35,6 +35,7 @@ fn start_with(sink: impl LiveSink, bytes: usize) -> (Analyser, LogWriter) {
         options: Options::default(),
         workers: 1,
         format,
+        logs: LogSet::ALL,
         seed: 1,
         prompt: false,
     };

@@ -8,6 +8,7 @@ mod parent;
 mod rules;
 mod series;
 mod sigma;
+pub(super) mod target;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ use netsniff_analysis::{Limits, Options};
 use netsniff_console::paths::is_stdin;
 use netsniff_console::quantity::{at_least_one, interval, percentage, size};
 use netsniff_console::{UsageError, say};
-use netsniff_output::Format;
+use netsniff_output::LogSet;
 use netsniff_packet::decode::TunnelPorts;
 use netsniff_packet::filter::Filter;
 
@@ -31,6 +32,7 @@ use self::modes::{BodiesArg, Checksums, FirstOrLast, UrgentArg};
 use self::notices::NoticeArgs;
 use self::parent::ParentArgs;
 use self::series::SeriesArgs;
+use self::target::{OutputArgs, Target};
 use crate::commands::filters;
 use crate::commands::inputs::span::SpanArgs;
 use crate::commands::live::CaptureArgs;
@@ -69,12 +71,8 @@ pub struct AnalyzeArgs {
     /// Analyse only the packets that match, in the language of pcap-filter(7)
     #[arg(short, long, value_name = "EXPR")]
     filter: Option<String>,
-    /// Write the logs to this directory, one file each; `-` streams the rows of all logs to standard output
-    #[arg(short, long, visible_short_alias = 'd', value_name = "DIR")]
-    output: Option<PathBuf>,
-    /// How logs are written; tsv unless told, for `-o -` json
-    #[arg(long, value_enum, requires = "output")]
-    format: Option<Format>,
+    #[command(flatten)]
+    output: OutputArgs,
     /// Print the summary as JSON
     #[arg(long)]
     json: bool,
@@ -196,25 +194,6 @@ const ROUNDING_SHARE: usize = 9;
 /// One of so many parts is for what joins flows at most: DNS answers, certificates, exchanges of DHCP.
 const JOINS_SHARE: usize = 8;
 
-/// Where the logs go.
-pub(super) enum Target<'a> {
-    Nowhere,
-    /// All of them to standard output.
-    Stream(Format),
-    /// One file each in a directory.
-    Directory(&'a Path, Format),
-}
-
-impl Target<'_> {
-    /// How rows are rendered; `None` where there are none.
-    pub(super) const fn format(&self) -> Option<Format> {
-        match self {
-            Self::Nowhere => None,
-            Self::Stream(format) | Self::Directory(_, format) => Some(*format),
-        }
-    }
-}
-
 /// What is read, and which packets of it are wanted.
 pub(super) struct Request {
     pub(super) paths: Vec<PathBuf>,
@@ -327,24 +306,12 @@ impl AnalyzeArgs {
     }
 
     pub(super) fn target(&self) -> Result<Target<'_>, UsageError> {
-        let Some(output) = &self.output else { return Ok(Target::Nowhere) };
-        if output != Path::new("-") {
-            return Ok(Target::Directory(output, self.format.unwrap_or(Format::Tsv)));
-        }
-        if self.json {
-            let unfit = "-o - and --json would both write to standard output; write the logs to a directory";
-            return Err(UsageError(unfit.to_owned()));
-        }
-        let format = self.format.unwrap_or(Format::Json);
-        if format.streams() {
-            return Ok(Target::Stream(format));
-        }
-        let names =
-            Format::ALL.iter().filter(|format| format.streams()).map(|format| format.name());
-        let names = names.collect::<Vec<_>>().join(", ");
-        Err(UsageError(format!(
-            "-o - writes all logs into one stream, which only these can: --format {names}"
-        )))
+        self.output.target(self.json)
+    }
+
+    /// The logs that are wanted.
+    pub(super) fn logs(&self) -> LogSet {
+        self.output.logs()
     }
 
     pub(super) fn limits(&self) -> Result<Limits, UsageError> {

@@ -1,0 +1,91 @@
+//! Arguments of the logs: where they go, in which format, and which of them.
+
+use std::path::{Path, PathBuf};
+
+use netsniff_analysis::rows::LOGS;
+use netsniff_console::UsageError;
+use netsniff_output::{Format, LogSet};
+
+/// Where logs go, and how they are written.
+#[derive(Debug, Default, clap::Args)]
+pub(super) struct OutputArgs {
+    /// Write the logs to this directory, one file each; `-` streams the rows of all logs to standard output
+    #[arg(short, long, visible_short_alias = 'd', value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// How logs are written; tsv unless told, for `-o -` json
+    #[arg(long, value_enum, requires = "output")]
+    format: Option<Format>,
+    /// Write these logs alone, as conn,dns; may be repeated. With one of them, `-o -` is that log in any format
+    #[arg(long = "log", value_name = "NAME,…", requires = "output", value_delimiter = ',', value_parser = log)]
+    logs: Vec<LogSet>,
+}
+
+/// Where the logs go.
+pub(in crate::commands::analyze) enum Target<'a> {
+    Nowhere,
+    /// All of them to standard output.
+    Stream(Format),
+    /// One of them to standard output.
+    Log(Format, LogSet),
+    /// One file each in a directory.
+    Directory(&'a Path, Format),
+}
+
+impl Target<'_> {
+    /// How rows are rendered; `None` where there are none.
+    pub(in crate::commands::analyze) const fn format(&self) -> Option<Format> {
+        match self {
+            Self::Nowhere => None,
+            Self::Stream(format) | Self::Log(format, _) | Self::Directory(_, format) => {
+                Some(*format)
+            }
+        }
+    }
+
+    /// Whether rows go to standard output.
+    pub(in crate::commands::analyze) const fn is_stdout(&self) -> bool {
+        matches!(self, Self::Stream(_) | Self::Log(..))
+    }
+}
+
+impl OutputArgs {
+    /// Where the logs go, unless the summary as JSON would be in their way.
+    pub(super) fn target(&self, json: bool) -> Result<Target<'_>, UsageError> {
+        let Some(output) = &self.output else { return Ok(Target::Nowhere) };
+        if output != Path::new("-") {
+            return Ok(Target::Directory(output, self.format.unwrap_or(Format::Tsv)));
+        }
+        if json {
+            let unfit = "-o - and --json would both write to standard output; write the logs to a directory";
+            return Err(UsageError(unfit.to_owned()));
+        }
+        let format = self.format.unwrap_or(Format::Json);
+        if format.streams() {
+            return Ok(Target::Stream(format));
+        }
+        if self.logs().places().count() == 1 {
+            return Ok(Target::Log(format, self.logs()));
+        }
+        let names =
+            Format::ALL.iter().filter(|format| format.streams()).map(|format| format.name());
+        let names = names.collect::<Vec<_>>().join(", ");
+        Err(UsageError(format!(
+            "-o - writes all logs into one stream, which only these can: --format {names}; name one log, as --log conn, or \
+             a directory, for {}",
+            format.name()
+        )))
+    }
+
+    /// The logs that are wanted.
+    pub(super) fn logs(&self) -> LogSet {
+        self.logs.iter().copied().reduce(LogSet::and).unwrap_or_default()
+    }
+}
+
+/// A log by its name.
+fn log(name: &str) -> Result<LogSet, String> {
+    LogSet::named(name).ok_or_else(|| {
+        let names: Vec<_> = LOGS.iter().map(|log| log.path).collect();
+        format!("there is no such log; there are {}", names.join(", "))
+    })
+}
