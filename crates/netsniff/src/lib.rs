@@ -8,6 +8,7 @@
 //! | [`commands`] | what each command does |
 //! | [`summary`] | what an analysis found, for people and scripts |
 //! | [`sandbox`] | what a process that captures gives up |
+//! | [`words`] | arguments out of words of another program |
 
 pub mod cli;
 pub mod commands;
@@ -15,3 +16,4 @@ pub mod config;
 mod meant_command;
 pub mod sandbox;
 pub mod summary;
+pub mod words;

@@ -2,12 +2,12 @@
 
 mod args;
 mod choose;
+mod extraction;
 pub mod index;
 mod indexed;
 mod renamed;
 mod written;
 
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{ErrorKind, stderr, stdout};
 use std::path::PathBuf;
 
@@ -17,7 +17,6 @@ use netsniff_console::number::exact;
 use netsniff_console::paths::is_stdin;
 use netsniff_console::terminal::progress::{ProgressLine, is_output_seen};
 use netsniff_console::{DAMAGED, DONE, FAILED, print, say, unlinked};
-use netsniff_packet::{Batch, Progress, Source as _};
 use netsniff_pipeline::carving::choice::FlowChoice;
 use netsniff_pipeline::carving::{Carver, CarvingStatistics};
 use netsniff_pipeline::recording::naming::CaptureFormat;
@@ -25,6 +24,8 @@ use serde::Serialize;
 
 pub use self::args::ExtractArgs;
 use self::choose::{Chosen, choose};
+pub use self::extraction::{Extracted, Extraction};
+use self::extraction::{carved, seed};
 use self::indexed::Indexed;
 pub use self::indexed::naming_choices;
 use self::written::Written;
@@ -44,7 +45,7 @@ pub fn run(args: &ExtractArgs) -> anyhow::Result<u8> {
     let packets = args.packets()?;
     let mut flows = args.flows();
     let options = args.options()?;
-    let seed = RandomState::new().build_hasher().finish();
+    let seed = seed();
     let condition = args.condition()?;
     interrupted::remove_unfinished()?;
     let mut missing_files = Vec::new();
@@ -150,25 +151,18 @@ fn open(paths: &[PathBuf]) -> Option<Inputs> {
 /// Reads the files to their end, and writes what is wanted.
 fn carve(
     args: &ExtractArgs,
-    mut carver: Carver,
+    carver: Carver,
     inputs: &mut Inputs,
 ) -> anyhow::Result<(CarvingStatistics, Vec<Uid>)> {
     let is_quiet = args.quiet() || is_stdin(args.output()) && is_output_seen();
     let mut progress = ProgressLine::new(inputs.size(), is_quiet);
     let mut written = Written::new(args.output(), args.format());
-    let mut batch = Batch::default();
     let failed = || format!("cannot write {}", args.output().display());
-    loop {
-        let Ok(state) = inputs.read_batch(&mut batch);
-        let interfaces = inputs.merged.interface_count();
+    let outcome = carved(carver, inputs, &mut written, |inputs, written| {
         written.describe(inputs);
-        carver.batch(&batch, interfaces, &mut written).with_context(failed)?;
         progress.update(|| (inputs.bytes_read(), inputs.packets()));
-        if state == Progress::End {
-            break;
-        }
-    }
-    let outcome = carver.finish(&mut written).with_context(failed)?;
+    });
+    let outcome = outcome.with_context(failed)?;
     written.finish(inputs).with_context(failed)?;
     Ok(outcome)
 }

@@ -182,7 +182,7 @@ impl Inputs {
     }
 
     /// What is wrong with them, in sentences.
-    fn damage(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn damage(&self) -> impl Iterator<Item = String> {
         self.iter().flat_map(|(file, reader)| {
             let failure = file.failure.iter().map(|failure| format!("{}: {failure}", file.name));
             let places = reader.damage().iter().map(|damage| format!("{}: {damage}", file.name));
