@@ -40,6 +40,8 @@ pub const USAGE: u8 = 2;
 pub const DAMAGED: u8 = 3;
 /// The capture's quality is below what was required.
 pub const BELOW_QUALITY: u8 = 4;
+/// Not every row is with its receiver.
+pub const UNDELIVERED: u8 = 5;
 
 /// Arguments that make no sense, in a sentence.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 pub mod analyze;
 pub mod anonymize;
 pub mod config;
+pub mod delivery;
 pub mod doctor;
 pub mod extcap;
 pub mod extract;

@@ -6,7 +6,8 @@ use std::path::Path;
 use anyhow::Context as _;
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, LandlockStatus,
-    PathBeneath, PathFd, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, Scope,
+    NetPort, PathBeneath, PathFd, Ruleset, RulesetAttr as _, RulesetCreated,
+    RulesetCreatedAttr as _, Scope,
 };
 
 use super::Outputs;
@@ -18,8 +19,8 @@ const WANTED: ABI = ABI::V6;
 #[derive(Debug)]
 pub struct Files(LandlockStatus);
 
-/// Forbids this thread, and those that it starts, to open files but for the outputs; also to connect or
-/// bind sockets of TCP, and to signal other processes. What is open stays open.
+/// Forbids this thread, and those that it starts, to open files but for the outputs; also to bind
+/// sockets of TCP, to connect them but to the ports of receivers, and to signal other processes. What is open stays open.
 pub(super) fn restrict(outputs: &Outputs) -> anyhow::Result<Files> {
     let within = AccessFs::ReadFile
         | AccessFs::ReadDir
@@ -42,6 +43,9 @@ pub(super) fn restrict(outputs: &Outputs) -> anyhow::Result<Files> {
         }
         for file in &outputs.files {
             rules = allow(rules, file, AccessFs::WriteFile | AccessFs::Truncate)?;
+        }
+        for &port in &outputs.ports {
+            rules = rules.add_rule(NetPort::new(port, AccessNet::ConnectTcp))?;
         }
         if let Some(folder) = outputs.pid_folder() {
             rules = allow(rules, &folder, AccessFs::RemoveFile.into())?;

@@ -24,6 +24,8 @@ pub struct Outputs {
     pub(super) files: Vec<PathBuf>,
     /// A file that is open already, to be removed at the end.
     pidfile: Option<PathBuf>,
+    /// Ports of TCP that are connected to.
+    pub(super) ports: Vec<u16>,
 }
 
 impl Outputs {
@@ -45,6 +47,15 @@ impl Outputs {
             _ if is_stdin(&recording.output) => {}
             _ => self.folders.push(folder(&recording.output)),
         }
+        self
+    }
+
+    /// These ports of TCP will be connected to, on any host.
+    #[must_use]
+    pub fn with_ports(mut self, ports: impl Iterator<Item = u16>) -> Self {
+        self.ports.extend(ports);
+        self.ports.sort_unstable();
+        self.ports.dedup();
         self
     }
 
@@ -132,11 +143,17 @@ impl fmt::Display for Outputs {
         let mut paths: Vec<_> = self.all_folders().chain(&self.files).collect();
         paths.sort();
         paths.dedup();
-        if paths.is_empty() {
-            return f.write_str("no file can be opened");
-        }
         let paths: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
-        write!(f, "only {} can be written", paths.join(", "))
+        match paths.as_slice() {
+            [] => f.write_str("no file can be opened")?,
+            paths => write!(f, "only {} can be written", paths.join(", "))?,
+        }
+        let ports: Vec<_> = self.ports.iter().map(u16::to_string).collect();
+        if ports.is_empty() {
+            Ok(())
+        } else {
+            write!(f, ", TCP goes to port {} only", ports.join(", "))
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod capture;
 mod cut_headers;
+mod delivery;
 mod layout;
 mod stamps;
 mod text;
@@ -40,6 +41,9 @@ pub struct Summary {
     /// Where the packets of a live capture went before they came in; empty for files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub capture: Vec<CaptureBooks>,
+    /// Where the rows went that were to be delivered; empty where none were.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub delivery: Vec<netsniff_delivery::Books>,
     /// Where every packet went.
     pub books: Books,
     /// What else must be known to believe the logs: bounds reached, offloads, lost precision.

@@ -30,6 +30,7 @@ pub(super) fn render(summary: &Summary, style: Style) -> String {
     checksums(&mut page, &summary.checksums);
     super::capture::section(&mut page, &summary.capture);
     books(&mut page, &summary.books);
+    super::delivery::section(&mut page, &summary.delivery);
     for note in &summary.notes {
         warning(&mut page, note);
     }

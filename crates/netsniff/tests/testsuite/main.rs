@@ -9,6 +9,7 @@ mod checksums;
 mod cli;
 mod configuration;
 mod cookbook;
+mod deliver;
 mod depth;
 mod doctor;
 mod every_packet;

@@ -162,6 +162,7 @@ fn sample() -> Summary {
             icmp: Some(verdicts(1000, 0, 0, 0)),
             sctp: Some(verdicts(0, 0, 0, 12)),
         },
+        delivery: Vec::new(),
         capture: Vec::new(),
         books: Books {
             read: 1_730_112,

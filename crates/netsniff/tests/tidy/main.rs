@@ -21,12 +21,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("console", &["packet"]),
     ("doctor", &["packet", "capture", "console"]),
     ("output", &["packet", "pcapfile", "analysis", "console"]),
+    ("delivery", &["packet", "analysis", "console", "output"]),
     ("pipeline", &["packet", "pcapfile", "analysis", "traffic", "capture", "console", "output"]),
     (
         "netsniff",
         &[
             "packet", "pcapfile", "analysis", "traffic", "capture", "console", "output",
-            "pipeline", "doctor", "lab", "desk",
+            "delivery", "pipeline", "doctor", "lab", "desk",
         ],
     ),
 ];

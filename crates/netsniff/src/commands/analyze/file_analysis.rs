@@ -10,6 +10,7 @@ use netsniff_analysis::engine::decoding::Intake;
 use netsniff_analysis::file::Extract;
 use netsniff_analysis::ingress::Unparsed;
 use netsniff_console::say;
+use netsniff_delivery::Books;
 use netsniff_output::{ExtractedFiles, Format, LogSet, RowSink, UnparsedFile};
 use netsniff_packet::Packet;
 use netsniff_packet::filter::Filter;
@@ -35,6 +36,7 @@ pub struct FileAnalysis {
     pseudonyms: Option<String>,
     extracted: Option<ExtractedFiles>,
     unparsed_left_out: u64,
+    delivered: Vec<Books>,
     begun: Instant,
 }
 
@@ -87,6 +89,7 @@ impl FileAnalysis {
             pseudonyms: said,
             extracted,
             unparsed_left_out: 0,
+            delivered: Vec::new(),
             begun: Instant::now(),
         })
     }
@@ -161,6 +164,11 @@ impl FileAnalysis {
         self.unparsed_left_out = packets;
     }
 
+    /// Where the rows went that were to be delivered.
+    pub(super) fn delivered(&mut self, books: Vec<Books>) {
+        self.delivered = books;
+    }
+
     /// What the analysis found, which is over now.
     #[must_use]
     pub fn summary(&self, outcome: &AnalysisOutcome) -> Summary {
@@ -181,6 +189,7 @@ impl FileAnalysis {
             settings: &self.settings,
             outcome,
             pseudonyms: self.pseudonyms(),
+            delivered: &self.delivered,
             elapsed_nanos: u64::try_from(elapsed).unwrap_or(u64::MAX),
         })
     }

@@ -11,6 +11,7 @@ use netsniff_pipeline::books::BooksLine;
 use netsniff_pipeline::live::SharedRecorder;
 
 use super::verbose;
+use crate::commands::delivery::Delivering;
 use crate::commands::live::{self, Monitor, ReportedLine, RunHooks};
 use crate::commands::record;
 
@@ -26,6 +27,7 @@ pub(super) struct AnalyzeHooks<'a> {
     recorder: Option<Arc<Mutex<SharedRecorder>>>,
     monitor: &'a Monitor,
     extraction: Option<&'a ExtractionWriter>,
+    delivering: &'a Delivering,
     /// Whether the books are said, too.
     is_verbose: bool,
 }
@@ -37,6 +39,7 @@ impl<'a> AnalyzeHooks<'a> {
         recorder: Option<Arc<Mutex<SharedRecorder>>>,
         monitor: &'a Monitor,
         extraction: Option<&'a ExtractionWriter>,
+        delivering: &'a Delivering,
     ) -> Self {
         let rows = RowBuffer::new(settings.format).only(settings.logs);
         Self {
@@ -48,6 +51,7 @@ impl<'a> AnalyzeHooks<'a> {
             recorder,
             monitor,
             extraction,
+            delivering,
             is_verbose: false,
         }
     }
@@ -83,6 +87,7 @@ impl RunHooks for AnalyzeHooks<'_> {
             verbose::books(entries);
         }
         self.monitor.rows(self.writer.statistics());
+        self.monitor.deliveries(self.delivering.books());
         for entry in entries {
             let key = SortKey {
                 time: now,

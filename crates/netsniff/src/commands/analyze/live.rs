@@ -8,11 +8,12 @@ use anyhow::Context as _;
 use netsniff_analysis::{Limits, Options};
 use netsniff_console::clock;
 use netsniff_console::pidfile::PidFile;
-use netsniff_console::{BELOW_QUALITY, DONE, FAILED, say};
+use netsniff_console::{BELOW_QUALITY, DONE, FAILED, UNDELIVERED, say};
+use netsniff_delivery::{Books, Deliveries, OnFull};
 use netsniff_output::{
-    Bounds, ContentBounds, END_WAIT, ExtractedFiles, ExtractionOutcome, ExtractionWriter, LiveSink,
-    LiveStream, LogFiles, LogStream, LogWriter, Nowhere, OnFailure, RowProducer, UnparsedFile,
-    WriterSettings,
+    Bounds, ContentBounds, END_WAIT, ExtractedFiles, ExtractionOutcome, ExtractionWriter, Format,
+    LiveSink, LiveStream, LogFiles, LogStream, LogWriter, Nowhere, OnFailure, RowProducer,
+    UnparsedFile, WriterSettings,
 };
 use netsniff_packet::Timestamp;
 use netsniff_pipeline::books::{BooksKeeper, BooksLine, RingPlace};
@@ -32,6 +33,7 @@ use super::print_summary;
 use super::report::Analysis;
 use super::unparsed::UnparsedWriter;
 use super::verbose;
+use crate::commands::delivery::{Delivering, DeliveryPlan};
 use crate::commands::live::{
     self, Monitor, MonitorParts, Opening, Reopener, Ring, Rings, RunHooks as _, Signals,
     Supervisor, Wanted,
@@ -48,6 +50,7 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let options = args.options()?;
     let extraction = args.extraction()?;
     let pseudonyms = args.pseudonyms()?;
+    let plan = args.delivery().plan()?;
     let signals = Signals::listen()?;
     let _pidfile = capture.pidfile.as_deref().map(PidFile::create).transpose()?;
     let wanted = Wanted::new(&filters, capture.sample())?;
@@ -56,11 +59,14 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let anonymizer = pseudonyms.map(|pseudonyms| Arc::new(pseudonyms.anonymizer));
     let recording = args.record().map(|to| record::options(&to, &rings, &wanted)).transpose()?;
     let monitor = MonitorParts::open(capture)?;
-    let outputs = outputs(&target, extraction, recording.as_ref());
+    let outputs = outputs(&target, extraction, recording.as_ref(), plan.as_ref());
     let reopener = live::confine(capture, outputs, args.quiet())?;
     let monitor = monitor.start()?;
     // What writes inherits it; rings choose their own.
     pin_last(capture.cpus())?;
+    let started = plan.map(|plan| plan.start(OnFull::Refuse)).transpose()?;
+    let format = target.format().or(started.as_ref().map(|_| Format::Json));
+    let (deliveries, delivering) = started.unwrap_or_default();
     let limits = args.limits()?;
     let extraction = extraction.map(|directory| extract_to(directory, &limits)).transpose()?;
     let extract = extraction.as_ref().map(ExtractionWriter::extract);
@@ -69,7 +75,7 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         limits: share_of(limits, count),
         options: Options { anonymizer, extract, sampling: wanted.sampled(), ..options },
         workers: count,
-        format: target.format(),
+        format,
         logs: args.logs(),
         seed: seed(),
         prompt: false,
@@ -87,18 +93,21 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         reopener: reopener.as_ref(),
         monitor: &monitor,
         extraction: extraction.as_ref(),
+        delivering: &delivering,
     };
     let begin = Instant::now();
-    let mut run = session.run(rings)?;
+    let mut run = session.run(rings, deliveries)?;
     if let Some(extraction) = extraction {
         finish_extraction(extraction, &mut run);
     }
+    let delivered = delivering.finish();
     let elapsed_nanos = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let analysis = Analysis {
         origin: &run.origin,
         settings: &settings,
         outcome: &run.outcome,
         pseudonyms: said.as_deref(),
+        delivered: &delivered,
         elapsed_nanos,
     };
     conclude(&analysis, run.has_failed, args, &target)
@@ -144,7 +153,11 @@ fn conclude(
         say(&format!("below the required quality of {percent} %: {why}"));
         return Ok(BELOW_QUALITY);
     }
-    Ok(if has_failed { FAILED } else { DONE })
+    Ok(match () {
+        () if has_failed => FAILED,
+        () if !analysis.delivered.iter().all(Books::is_whole) => UNDELIVERED,
+        () => DONE,
+    })
 }
 
 /// What is written once the rings are open.
@@ -152,13 +165,17 @@ fn outputs(
     target: &Target<'_>,
     extraction: Option<&Path>,
     recording: Option<&RecordingOptions>,
+    delivery: Option<&DeliveryPlan>,
 ) -> Outputs {
     let outputs = match target {
         Target::Nowhere | Target::Stream(_) | Target::Log(..) => Outputs::default(),
         Target::Directory(directory, _) => Outputs::default().with_directory(directory),
     };
     let outputs = extraction.into_iter().fold(outputs, Outputs::with_directory);
-    recording.into_iter().fold(outputs, Outputs::with_recording)
+    let outputs = recording.into_iter().fold(outputs, Outputs::with_recording);
+    delivery.into_iter().fold(outputs, |outputs, plan| {
+        outputs.with_directory(plan.spool()).with_ports(plan.ports())
+    })
 }
 
 /// Starts the thread that writes the content of files.
@@ -187,6 +204,7 @@ struct Session<'a> {
     reopener: Option<&'a Reopener>,
     monitor: &'a Monitor,
     extraction: Option<&'a ExtractionWriter>,
+    delivering: &'a Delivering,
 }
 
 /// What came of a run.
@@ -197,26 +215,26 @@ struct Run {
 }
 
 impl Session<'_> {
-    fn run(&self, rings: Rings) -> anyhow::Result<Run> {
+    fn run(&self, rings: Rings, deliveries: Deliveries) -> anyhow::Result<Run> {
         let now = clock::now();
         match self.target {
-            Target::Nowhere => self.write(rings, Nowhere::default(), None),
+            Target::Nowhere => self.write(rings, sinks(Nowhere::default(), deliveries), None),
             Target::Stream(format) => {
                 let sink =
                     LiveStream::stdout(*format).context("cannot write to standard output")?;
-                self.write(rings, sink, None)
+                self.write(rings, sinks(sink, deliveries), None)
             }
             Target::Log(format, logs) => {
                 let sink =
                     LogStream::stdout(*format, *logs).context("cannot write to standard output")?;
-                self.write(rings, sink, None)
+                self.write(rings, sinks(sink, deliveries), None)
             }
             Target::Directory(directory, format) => {
                 let roll = self.args.rolling().roll();
                 let sink = LogFiles::live(directory, *format, roll, now)?.telling(self.args.tell());
                 let options = &self.settings.options;
                 let unparsed = UnparsedFile::new(directory, options, self.args.unparsed())?;
-                self.write(rings, sink, Some(unparsed))
+                self.write(rings, sinks(sink, deliveries), Some(unparsed))
             }
         }
     }
@@ -250,6 +268,7 @@ impl Session<'_> {
             recorder.clone(),
             self.monitor,
             self.extraction,
+            self.delivering,
         )
         .verbose(self.args.verbose());
         let aside = UnparsedWriter::new(unparsed);
@@ -360,6 +379,11 @@ impl Session<'_> {
             OffThread::start(analyser, cpu).context("cannot start a thread to analyse in")?;
         Ok(RingAnalysis::OffThread(Box::new(apart)))
     }
+}
+
+/// A sink, and where else rows go.
+const fn sinks<S>(sink: S, deliveries: Deliveries) -> netsniff_delivery::Delivering<S> {
+    netsniff_delivery::Delivering { sink, deliveries }
 }
 
 /// What the end of a run leaves.

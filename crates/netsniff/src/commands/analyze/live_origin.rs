@@ -291,7 +291,8 @@ mod tests {
             now: Timestamp::MIN,
         };
         let (settings, outcome) = (&settings, &outcome);
-        Analysis { origin, settings, outcome, pseudonyms: None, elapsed_nanos: 0 }.summary()
+        Analysis { origin, settings, outcome, pseudonyms: None, delivered: &[], elapsed_nanos: 0 }
+            .summary()
     }
 
     #[test]

@@ -24,8 +24,11 @@ pub use file_analysis::{FileAnalysis, Taken};
 use netsniff_console::paths::is_stdin;
 use netsniff_console::pidfile::PidFile;
 use netsniff_console::terminal::progress::{ProgressLine, is_output_seen};
-use netsniff_console::{BELOW_QUALITY, DAMAGED, DONE, FAILED, say};
-use netsniff_output::{LiveSink as _, LogFiles, LogStream, Nowhere, Stream, UnparsedFile};
+use netsniff_console::{BELOW_QUALITY, DAMAGED, DONE, FAILED, UNDELIVERED, say};
+use netsniff_delivery::{Books, Deliveries, Delivering, OnFull};
+use netsniff_output::{
+    Format, LiveSink as _, LogFiles, LogStream, Nowhere, RowSink, Stream, UnparsedFile,
+};
 use netsniff_pipeline::AnalysisOutcome;
 
 use super::extract::index::write;
@@ -50,8 +53,10 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         return live::run(args);
     }
     let target = args.target()?;
+    let plan = args.delivery().plan()?;
     let _pidfile = args.capture().pidfile.as_deref().map(PidFile::create).transpose()?;
-    let mut analysis = FileAnalysis::open(args, target.format())?;
+    let format = target.format().or(plan.as_ref().map(|_| Format::Json));
+    let mut analysis = FileAnalysis::open(args, format)?;
     say_refused(args, &analysis);
     if analysis.is_empty() {
         return Ok(FAILED);
@@ -62,11 +67,14 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         analysis.filters().iter().filter(|_| said.is_none()).for_each(verbose::filter);
         verbose::plan(analysis.settings(), &target, said);
     }
-    let outcome = match analyse(&mut analysis, &target, args) {
+    let started = plan.map(|plan| plan.start(OnFull::Wait)).transpose()?;
+    let (deliveries, delivering) = started.unwrap_or_default();
+    let outcome = match analyse(&mut analysis, &target, args, deliveries) {
         // Whoever reads has enough, as in `netsniff analyze FILE -o - | head`.
-        Err(error) if target.is_stdout() && is_broken_pipe(&error) => return Ok(DONE),
+        Err(error) if is_enough(&target, args, &error) => return Ok(DONE),
         result => result?,
     };
+    analysis.delivered(delivering.finish());
     let code = analysis.concluded(&outcome, |concluded| {
         let summary = concluded.summary();
         print_summary(&summary, args, &target)?;
@@ -85,6 +93,9 @@ fn index(args: &AnalyzeArgs, paths: &[PathBuf]) -> anyhow::Result<bool> {
 /// The exit code of an analysis, with a sentence for what is wrong.
 fn exit_code(args: &AnalyzeArgs, analysis: &Analysis<'_>, is_damaged: bool) -> u8 {
     let mut code = if is_damaged { DAMAGED } else { DONE };
+    if !analysis.delivered.iter().all(Books::is_whole) {
+        code = UNDELIVERED;
+    }
     if let Some(why) = analysis.nothing_read() {
         say(&why);
         code = FAILED;
@@ -116,6 +127,7 @@ fn analyse(
     analysis: &mut FileAnalysis,
     target: &Target<'_>,
     args: &AnalyzeArgs,
+    deliveries: Deliveries,
 ) -> anyhow::Result<AnalysisOutcome> {
     // Where they are seen, the rows themselves show how far it is.
     let is_quiet = args.quiet() || target.is_stdout() && is_output_seen();
@@ -131,30 +143,47 @@ fn analyse(
         Ok(())
     };
     match target {
-        Target::Nowhere => analysis.run(&mut Nowhere::default(), &mut taken),
+        Target::Nowhere => {
+            Ok(run_with(analysis, Nowhere::default(), deliveries, None, &mut taken)?.0)
+        }
         Target::Stream(format) => {
             let writer = BufWriter::with_capacity(STREAM_BUFFER, stdout());
-            let mut sink = Stream::new(writer, "standard output", *format)?;
-            let outcome = analysis.run(&mut sink, &mut taken)?;
+            let sink = Stream::new(writer, "standard output", *format)?;
+            let (outcome, sink) = run_with(analysis, sink, deliveries, None, &mut taken)?;
             sink.finish()?;
             Ok(outcome)
         }
         Target::Log(format, logs) => {
-            let mut sink = LogStream::stdout(*format, *logs)?;
-            let outcome = analysis.run(&mut sink, &mut taken)?;
+            let sink = LogStream::stdout(*format, *logs)?;
+            let (outcome, mut sink) = run_with(analysis, sink, deliveries, None, &mut taken)?;
             sink.end(outcome.now)?;
             Ok(outcome)
         }
         Target::Directory(directory, format) => {
-            let mut sink = LogFiles::create(directory, *format)?.telling(args.tell());
+            let sink = LogFiles::create(directory, *format)?.telling(args.tell());
             let options = &analysis.settings().options;
             let mut unparsed = UnparsedFile::new(directory, options, args.unparsed())?;
-            let outcome = analysis.run_with(&mut sink, Some(&mut unparsed), &mut taken)?;
+            let aside = Some(&mut unparsed);
+            let (outcome, sink) = run_with(analysis, sink, deliveries, aside, &mut taken)?;
             sink.finish(outcome.now)?;
             analysis.unparsed_left_out(unparsed.finish()?);
             Ok(outcome)
         }
     }
+}
+
+/// Analyses the files into `sink`, and into the spools of deliveries.
+fn run_with<K: RowSink<Error = anyhow::Error> + Send>(
+    analysis: &mut FileAnalysis,
+    sink: K,
+    deliveries: Deliveries,
+    unparsed: Option<&mut UnparsedFile>,
+    taken: &mut Taken<'_>,
+) -> anyhow::Result<(AnalysisOutcome, K)> {
+    let mut sink = Delivering { sink, deliveries };
+    let outcome = analysis.run_with(&mut sink, unparsed, taken)?;
+    sink.deliveries.finish(outcome.now)?;
+    Ok((outcome, sink.sink))
 }
 
 /// Tells damage on standard error, and the summary where it is wanted.
@@ -189,6 +218,11 @@ fn printed(result: io::Result<()>) -> anyhow::Result<()> {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => result.context("cannot print the summary"),
     }
+}
+
+/// Whether the output has a reader who has enough, and there is nobody else.
+fn is_enough(target: &Target<'_>, args: &AnalyzeArgs, error: &anyhow::Error) -> bool {
+    target.is_stdout() && !args.delivery().is_wanted() && is_broken_pipe(error)
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -16,11 +16,14 @@ use netsniff_packet::checksum::ChecksumVerdict;
 use netsniff_packet::decode::Layer as PacketLayer;
 use netsniff_pipeline::{AnalysisOutcome, Settings};
 
+use netsniff_delivery::Books;
+
 use super::origin::Origin;
 use super::packet_notes;
+use crate::commands::delivery::undelivered;
 use crate::summary::{
-    Books, ChecksumCounts, Checksums, Count, Extracted, Flows, Holes, Layer, Part, Summary,
-    TcpHealth,
+    Books as PacketBooks, ChecksumCounts, Checksums, Count, Extracted, Flows, Holes, Layer, Part,
+    Summary, TcpHealth,
 };
 
 /// Everything that an analysis is known by once it is over.
@@ -31,6 +34,8 @@ pub(super) struct Analysis<'a> {
     pub(super) outcome: &'a AnalysisOutcome,
     /// How hosts and people are named, where it is not by their names.
     pub(super) pseudonyms: Option<&'a str>,
+    /// Where the rows went that were to be delivered.
+    pub(super) delivered: &'a [Books],
     /// Wall time in nanoseconds.
     pub(super) elapsed_nanos: u64,
 }
@@ -50,6 +55,7 @@ impl Analysis<'_> {
             extracted: self.extracted(),
             checksums: self.checksums(),
             capture: self.origin.capture(),
+            delivery: self.delivered.to_vec(),
             books: self.books(),
             notes: self.notes(),
         }
@@ -131,7 +137,7 @@ impl Analysis<'_> {
         }
     }
 
-    fn books(&self) -> Books {
+    fn books(&self) -> PacketBooks {
         let packets = &self.outcome.packets;
         let part = |name: &str, packets| Part { name: name.to_owned(), packets };
         let unsupported = packets.unsupported.values().map(|count| count.packets).sum();
@@ -171,7 +177,7 @@ impl Analysis<'_> {
         let LossStatistics { places, packets } = self.outcome.packets.losses;
         parts.extend(self.origin.parts());
         let lost = self.origin.lost();
-        Books { read: self.origin.packets(), parts, lost, holes: Holes { places, packets } }
+        PacketBooks { read: self.origin.packets(), parts, lost, holes: Holes { places, packets } }
     }
 
     /// Why nothing of the input could be read, if so.
@@ -239,6 +245,7 @@ impl Analysis<'_> {
         }
         notes.extend(self.joins_given_up());
         notes.extend(self.not_extracted());
+        notes.extend(undelivered(self.delivered));
         notes
     }
 

@@ -33,6 +33,7 @@ use self::notices::NoticeArgs;
 use self::parent::ParentArgs;
 use self::series::SeriesArgs;
 use self::target::{OutputArgs, Target};
+use crate::commands::delivery::DeliveryArgs;
 use crate::commands::filters;
 use crate::commands::inputs::span::SpanArgs;
 use crate::commands::live::CaptureArgs;
@@ -55,7 +56,8 @@ use crate::config::INPUTS;
     ssh HOST tcpdump -U -w - | netsniff analyze - -o - | jq .\n                                                       JSON lines of all logs\n\n\
     Exit code: 0 fine; 1 failed, or nothing could be read, or a file could not be extracted; 2 wrong\n\
     usage; 3 an input was damaged, cut or unreadable, and all the rest was analysed; 4 below\n\
-    --require-quality")]
+    --require-quality; 5 not all rows were delivered (--deliver)")]
+#[command(group = clap::ArgGroup::new("rows").multiple(true).args(["output", "deliver"]))]
 #[command(group = clap::ArgGroup::new(INPUTS).multiple(true).args(["words", "read", "interfaces"]))]
 pub struct AnalyzeArgs {
     /// Capture files, pcap or pcapng, also packed with gzip, zstd or lz4; `-` for standard input.
@@ -101,6 +103,8 @@ pub struct AnalyzeArgs {
     capture: CaptureArgs,
     #[command(flatten)]
     rolling: RollArgs,
+    #[command(flatten)]
+    delivery: DeliveryArgs,
     #[command(flatten)]
     pub(super) parent: ParentArgs,
     /// Analyse new flows as deep as --depth says also while the ring fills up, though packets may be lost
@@ -291,6 +295,11 @@ impl AnalyzeArgs {
         self.record.clone().map(RecordOutputArgs::to)
     }
 
+    /// Where rows are delivered to.
+    pub(super) const fn delivery(&self) -> &DeliveryArgs {
+        &self.delivery
+    }
+
     /// When the logs roll.
     pub(super) const fn rolling(&self) -> &RollArgs {
         &self.rolling
@@ -306,7 +315,7 @@ impl AnalyzeArgs {
     }
 
     pub(super) fn target(&self) -> Result<Target<'_>, UsageError> {
-        self.output.target(self.json)
+        self.output.target(self.json, self.delivery.is_wanted())
     }
 
     /// The logs that are wanted.

@@ -24,22 +24,22 @@ const SHARE: usize = 16;
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct NoticeArgs {
     /// Look through all records for what deserves a look, and write it to the log `notice`; docs/notices.md has the list
-    #[arg(long, requires = "output")]
+    #[arg(long, requires = "rows")]
     notices: bool,
     /// Thresholds of --notices, as scan_ports=30,certificate_days=14; docs/notices.md has all names and defaults
     #[arg(long, value_name = "NAME=NUMBER,…", requires = "notices", value_parser = parse)]
     notice_thresholds: Option<Thresholds>,
     /// Look for findings of your own by the rules of this file, in TOML, and write them to the log `notice`; docs/notices.md
     /// has the form; may be repeated
-    #[arg(long, value_name = "FILE", requires = "output")]
+    #[arg(long, value_name = "FILE", requires = "rows")]
     notice_rules: Vec<PathBuf>,
     /// Look for findings by the rules of Sigma in this file, or in the files *.yml below this directory, and write them to
     /// the log `notice`: rules for Zeek, and for DNS, proxies, web servers and firewalls of any product; may be repeated
-    #[arg(long, value_name = "FILE|DIR", requires = "output")]
+    #[arg(long, value_name = "FILE|DIR", requires = "rows")]
     sigma: Vec<PathBuf>,
     /// Look for the indicators of this file, which has Zeek's format, and write what is seen to the log `intel`; may
     /// be repeated
-    #[arg(long, value_name = "FILE", requires = "output")]
+    #[arg(long, value_name = "FILE", requires = "rows")]
     intel: Vec<PathBuf>,
 }
 

@@ -13,7 +13,7 @@ const SHARE: usize = 16;
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct SeriesArgs {
     /// Write the log `series`: what passed in each interval of this length, as 1s or 1m, by the packets' own times
-    #[arg(long, value_name = "TIME", requires = "output", value_parser = series_interval)]
+    #[arg(long, value_name = "TIME", requires = "rows", value_parser = series_interval)]
     series: Option<Duration>,
     /// Hosts of an interval that have rows of their own: those with the most bytes, while all others share one. 20 unless
     /// told

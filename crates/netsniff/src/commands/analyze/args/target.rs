@@ -12,11 +12,11 @@ pub(super) struct OutputArgs {
     /// Write the logs to this directory, one file each; `-` streams the rows of all logs to standard output
     #[arg(short, long, visible_short_alias = 'd', value_name = "DIR")]
     output: Option<PathBuf>,
-    /// How logs are written; tsv unless told, for `-o -` json
+    /// How logs are written; tsv unless told, for `-o -` and beside --deliver json
     #[arg(long, value_enum, requires = "output")]
     format: Option<Format>,
     /// Write these logs alone, as conn,dns; may be repeated. With one of them, `-o -` is that log in any format
-    #[arg(long = "log", value_name = "NAME,…", requires = "output", value_delimiter = ',', value_parser = log)]
+    #[arg(long = "log", value_name = "NAME,…", requires = "rows", value_delimiter = ',', value_parser = log)]
     logs: Vec<LogSet>,
 }
 
@@ -49,11 +49,17 @@ impl Target<'_> {
 }
 
 impl OutputArgs {
-    /// Where the logs go, unless the summary as JSON would be in their way.
-    pub(super) fn target(&self, json: bool) -> Result<Target<'_>, UsageError> {
+    /// Where the logs go, unless the summary as JSON would be in their way. Rows are rendered once: those that are also
+    /// delivered are JSON.
+    pub(super) fn target(&self, json: bool, delivers: bool) -> Result<Target<'_>, UsageError> {
         let Some(output) = &self.output else { return Ok(Target::Nowhere) };
+        if delivers && self.format.is_some_and(|format| format != Format::Json) {
+            let said = "--deliver and --format: rows are delivered as json, and so are the logs beside them";
+            return Err(UsageError(said.to_owned()));
+        }
         if output != Path::new("-") {
-            return Ok(Target::Directory(output, self.format.unwrap_or(Format::Tsv)));
+            let usual = if delivers { Format::Json } else { Format::Tsv };
+            return Ok(Target::Directory(output, self.format.unwrap_or(usual)));
         }
         if json {
             let unfit = "-o - and --json would both write to standard output; write the logs to a directory";

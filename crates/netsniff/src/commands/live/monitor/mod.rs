@@ -20,6 +20,8 @@ use anyhow::Context as _;
 use netsniff_analysis::rows::LOGS;
 use netsniff_console::exposition::{Dialect, Exposition, Kind, Labels};
 use netsniff_console::{number, say};
+use netsniff_delivery::Books;
+use netsniff_delivery::books as delivery;
 use netsniff_output::{RowTally, WriterStatistics};
 use netsniff_packet::Timestamp;
 use netsniff_pipeline::books::{BooksLine, BooksScope, add_metrics};
@@ -52,6 +54,7 @@ pub struct Monitor {
 struct Shared {
     books: Mutex<Vec<BooksLine>>,
     rows: Mutex<Option<WriterStatistics>>,
+    deliveries: Mutex<Vec<Books>>,
     health: Mutex<Health>,
     process: ProcessReader,
 }
@@ -83,6 +86,7 @@ impl MonitorParts {
         let shared = Arc::new(Shared {
             books: Mutex::default(),
             rows: Mutex::default(),
+            deliveries: Mutex::default(),
             health: Mutex::new(Health::new(Instant::now())),
             process: self.process,
         });
@@ -123,6 +127,11 @@ impl Monitor {
         *lock(&self.shared.rows) = Some(rows);
     }
 
+    /// Shows from now on that rows went to these receivers.
+    pub fn deliveries(&self, books: Vec<Books>) {
+        *lock(&self.shared.deliveries) = books;
+    }
+
     /// Does what the service manager asked for by a signal, and tells when it begins and ends.
     pub fn during_reload(&self, reload: impl FnOnce()) {
         self.tell(&notify::reloading());
@@ -149,6 +158,7 @@ impl Shared {
         if let Some(rows) = &*lock(&self.rows) {
             add_rows(rows, &mut text);
         }
+        delivery::add_metrics(&lock(&self.deliveries), &mut text);
         let Report { status, ready, .. } = self.report();
         let told = |of: bool| [(Labels::default(), u8::from(of))];
         let works = told(status != health::Status::Unhealthy);
@@ -242,6 +252,7 @@ mod tests {
         Arc::new(Shared {
             books: Mutex::new(vec![entry(Some(1), Some(2), Some(3))]),
             rows: Mutex::new(Some(rows)),
+            deliveries: Mutex::default(),
             health: Mutex::new(Health::new(Instant::now())),
             process: ProcessReader::open(),
         })

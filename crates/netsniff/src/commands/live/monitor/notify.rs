@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn states_come_to_paths_and_to_names_without_one() {
-        let path = std::env::temp_dir().join(format!("netsniff-notify-{}", std::process::id()));
+        let path = env::temp_dir().join(format!("netsniff-notify-{}", std::process::id()));
         let _ = std::fs::remove_file(&path);
         let listener = UnixDatagram::bind(&path).unwrap();
         let socket = UnixDatagram::unbound().unwrap();
