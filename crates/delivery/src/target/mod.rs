@@ -3,6 +3,7 @@
 mod http;
 mod lines;
 mod stream;
+mod syslog;
 mod tls;
 
 use core::fmt;
@@ -116,6 +117,13 @@ pub struct Way {
 pub const WAYS: &[Way] = &[
     Way { scheme: "http", doc: "Requests of HTTP.", open: http::open },
     Way { scheme: "https", doc: "Requests of HTTP in TLS.", open: http::open },
+    Way {
+        scheme: "syslog",
+        doc: "Messages of syslog, each in a datagram of UDP.",
+        open: syslog::open,
+    },
+    Way { scheme: "syslog+tcp", doc: "Messages of syslog in a connection.", open: syslog::open },
+    Way { scheme: "syslog+tls", doc: "Messages of syslog in TLS.", open: syslog::open },
     Way { scheme: "tcp", doc: "Lines of JSON in a connection.", open: lines::open },
     Way { scheme: "tls", doc: "Lines of JSON in TLS.", open: lines::open },
     Way { scheme: "unix", doc: "Lines of JSON in a local socket.", open: lines::open },
