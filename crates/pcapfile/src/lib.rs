@@ -55,7 +55,7 @@ pub use encode::{PacketNotes, PcapEncoder, PcapngEncoder, Statistics};
 pub use error::{Damage, DamageKind, Error};
 pub use facts::{Burst, Facts};
 pub use interface::{Counters, Interface, Resolution};
-pub use merge::{MergeError, Merged};
+pub use merge::{Head, MergeError, Merged};
 pub use pack::{Packer, Packing};
 pub use pcapng::Section;
 pub use reader::{Format, Reader};

@@ -1,5 +1,7 @@
 //! Several files as one source, in the order of their time stamps.
 
+mod between;
+
 use core::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -10,6 +12,7 @@ use netsniff_packet::{Batch, Loss, Note, Progress, Source, Timestamp};
 use crate::error::Error;
 use crate::interface::Interface;
 use crate::reader::Reader;
+pub use between::Head;
 
 /// Several files read as one, by time; at equal times in the order of the files.
 ///
@@ -37,6 +40,8 @@ pub struct Merged<R: Read> {
     told: usize,
     /// A failure that is to be told after the packets before it.
     failure: Option<MergeError>,
+    /// Whether batches end where a file begins once all before it are over.
+    stops_between: bool,
 }
 
 /// A failure to read one of several files.
@@ -90,6 +95,7 @@ impl<R: Read> Merged<R> {
             keeps_notes: false,
             told: 0,
             failure: None,
+            stops_between: false,
         }
     }
 
@@ -255,7 +261,12 @@ impl<R: Read> Input<R> {
     /// Whether all of it was given out before anything of another one, also by the stamps.
     fn is_over_before(&self, other: &Self) -> bool {
         let (Some((_, latest)), Some((first, _))) = (self.span, other.span) else { return false };
-        self.ended && self.given >= self.batch.packets.len() && latest <= first
+        self.is_given() && latest <= first
+    }
+
+    /// Whether all of it was given out.
+    const fn is_given(&self) -> bool {
+        self.ended && self.given >= self.batch.packets.len()
     }
 
     /// Whether no other interface of the file has the description of this one.
@@ -348,6 +359,9 @@ impl<R: Read> Source for Merged<R> {
             }
             if let Some(index) = self.unread.pop() {
                 self.refill(index, batch);
+                if self.stops_between && self.next_alone().is_some() {
+                    return Ok(Progress::More);
+                }
             } else if self.next.is_empty() {
                 return Ok(Progress::End);
             } else {
