@@ -231,6 +231,21 @@ impl DecodeStage {
         self.refused
     }
 
+    /// Numbers packets as those of a part of the input: [`Engine::of_part`](super::Engine::of_part).
+    pub(super) fn begin_part(&mut self, part: u32) {
+        self.ingress.begin_part(part);
+    }
+
+    /// Ends what ends until `first`, the stamp of the packet that comes next.
+    pub(super) fn settle_before<O: Observer>(&mut self, first: Timestamp, observer: &mut O) {
+        self.ingress.settle_before(first, observer);
+    }
+
+    /// Whether nothing that is remembered matters to packets from `first` on.
+    pub(super) fn is_over_before(&self, first: Timestamp) -> bool {
+        self.held.packets.is_empty() && self.ingress.is_over_before(first)
+    }
+
     /// Decoding, with its counts.
     #[must_use]
     pub const fn ingress(&self) -> &Ingress {

@@ -4,7 +4,9 @@
 //! |---|---|
 //! | [`decoding`] | the stage before the flows: batches in, rounds of datagrams out |
 //! | [`shard`] | the flows of one worker, round by round to the end |
+//! | `border` | where one engine may go on for another |
 
+mod border;
 pub mod decoding;
 pub mod shard;
 
@@ -101,7 +103,7 @@ impl Engine {
 
     /// Ends what the time ends, in the absence of packets.
     pub fn advance<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
-        self.take_held(observer);
+        self.take_held(None, &mut (), observer);
         self.stage.advance(now, observer);
         end_round(&mut self.stage, &mut self.shard, &[], observer);
     }
@@ -109,15 +111,20 @@ impl Engine {
     /// Notes that the capture lost packets here: flows that are alive now, and those that go on,
     /// are touched by it.
     pub fn loss<O: Observer>(&mut self, loss: &Loss, observer: &mut O) {
-        self.take_held(observer);
+        self.take_held(None, &mut (), observer);
         self.stage.loss(loss, observer);
         end_round(&mut self.stage, &mut self.shard, &[], observer);
     }
 
-    /// Takes the packet that was put aside, if one was, since no other one follows it for now.
-    fn take_held<O: Observer>(&mut self, observer: &mut O) {
+    /// Takes the packet that was put aside, if one was; `next` is the stamp of the one behind it, if one follows for now.
+    pub fn take_held<I: Intake, O: Observer>(
+        &mut self,
+        next: Option<Timestamp>,
+        intake: &mut I,
+        observer: &mut O,
+    ) {
         let Self { stage, shard, .. } = self;
-        stage.take_held(None, Cow::Owned, &mut (), observer, &mut |stage, batch, observer| {
+        stage.take_held(next, Cow::Owned, intake, observer, &mut |stage, batch, observer| {
             end_round(stage, shard, &batch.data, observer);
         });
     }

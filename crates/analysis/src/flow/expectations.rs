@@ -44,6 +44,12 @@ impl Expectations {
         self.announced.is_empty()
     }
 
+    /// Whether none is awaited at `now` or later.
+    #[must_use]
+    pub fn are_over(&self, now: Timestamp) -> bool {
+        self.is_empty() || self.deadlines.back().is_none_or(|(deadline, _)| *deadline <= now)
+    }
+
     /// Bytes that all of them take.
     #[must_use]
     #[inline]

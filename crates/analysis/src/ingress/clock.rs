@@ -37,6 +37,11 @@ impl Clock {
         time.nanos_since(self.now) > AHEAD && self.now.nanos() != Timestamp::MIN.nanos()
     }
 
+    /// Whether a stamp that was ahead alone may still turn out to be right.
+    pub(super) const fn has_doubt(&self) -> bool {
+        self.alone.is_some()
+    }
+
     pub(super) const fn foresee(&mut self, next: Option<Timestamp>) {
         self.next = next;
     }

@@ -30,6 +30,7 @@ use tunnels::Tunnels;
 use walk::{OuterHeaders, Walk};
 
 mod arp;
+mod border;
 mod clock;
 pub mod cut_headers;
 pub mod stamps;

@@ -122,6 +122,11 @@ impl Tunnels {
         self.timers.peek().map(|Reverse(timer)| timer.time)
     }
 
+    /// Whether nothing is followed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.carriers.is_empty()
+    }
+
     /// Whether any UDP flow carries tunnels although none of its ports says so.
     #[inline]
     pub(super) const fn has_unexpected_carriers(&self) -> bool {

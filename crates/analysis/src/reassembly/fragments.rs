@@ -160,6 +160,12 @@ impl Fragments {
         self.deadlines.front().map(|(deadline, _, _)| *deadline)
     }
 
+    /// Whether no datagram waits for its rest, and none is remembered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.datagrams.is_empty()
+    }
+
     /// Notes a fragment that the capture cut, and which can therefore not be joined.
     pub const fn note_cut(&mut self) {
         self.statistics.fragments += 1;

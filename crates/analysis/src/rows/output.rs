@@ -29,6 +29,14 @@ impl<E, T> Collector<E, T> {
     }
 }
 
+impl<E, T: TakeComplete<E>> Collector<E, T> {
+    /// Goes on with `rows`, which were observed elsewhere and belong behind all that were observed here.
+    pub fn go_on_with(&mut self, rows: RowBuffer<E>) {
+        self.taker.take_complete(&mut self.waiting, SortKey::END);
+        self.waiting = rows;
+    }
+}
+
 impl<E: Encode, T: TakeComplete<E>> Observer for Collector<E, T> {
     #[inline]
     fn record<R: Record>(&mut self, key: &SortKey, record: &R) {

@@ -271,6 +271,17 @@ impl FlowStatistics {
         Checked::ALL.iter().copied().zip(self.checksums)
     }
 
+    /// Adds the counts of a later part of the input, whose flows began once all of these had ended.
+    pub fn append(&mut self, later: &Self) {
+        let (flows, bytes) = (self.peak_flows, self.peak_bytes);
+        let held = self.peak_held_bytes();
+        self.merge(later);
+        self.talkers.forget();
+        self.peak_flows = flows.max(later.peak_flows);
+        self.peak_bytes = bytes.max(later.peak_bytes);
+        (self.held_before, self.held_recently) = (held, later.peak_held_bytes());
+    }
+
     /// Adds the counts of another worker. Peaks add up too, since workers hold flows at the same
     /// time: the sum is an upper bound.
     pub fn merge(&mut self, other: &Self) {

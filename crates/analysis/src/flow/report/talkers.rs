@@ -140,6 +140,13 @@ impl Hosts {
         self.missed_at_most = self.missed_at_most.saturating_add(limit);
     }
 
+    /// Forgets what has too few bytes to matter, where too many addresses came together.
+    fn forget_surplus(&mut self) {
+        while self.traffic.len() >= 2 * ADDRESSES {
+            self.forget();
+        }
+    }
+
     /// Adds what another worker counted.
     fn merge(&mut self, other: &Self) {
         self.count();
@@ -224,6 +231,11 @@ impl Talkers {
             self.connection(connection.clone());
         }
         self.handshakes.merge(&other.handshakes);
+    }
+
+    /// Forgets hosts with few bytes, where too many came together.
+    pub(crate) fn forget(&mut self) {
+        self.hosts.forget_surplus();
     }
 }
 

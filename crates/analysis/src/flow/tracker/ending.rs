@@ -94,6 +94,28 @@ impl FlowTracker {
         self.losses
     }
 
+    /// Whether flows that begin at `first` or later are told as they were if nothing had come before.
+    #[must_use]
+    pub fn is_over_before(&self, first: Timestamp) -> bool {
+        let is_past = |lost: Timestamp| lost + self.limits.pick_up < first;
+        self.table.is_empty()
+            && self.talking.expectations.are_over(first)
+            && self.lost_at.is_none_or(is_past)
+            && self.series.is_none()
+    }
+
+    /// Whether a flow is open that does not end before `first`, unless a packet ends it.
+    #[must_use]
+    pub fn has_flows_at(&self, first: Timestamp) -> bool {
+        self.table.iter().any(|(_, flow)| flow.deadline(&self.limits) > first)
+    }
+
+    /// When the capture began, as far as that is known.
+    #[must_use]
+    pub const fn begun(&self) -> Option<Timestamp> {
+        self.begun
+    }
+
     /// Begins the end: flows whose deadlines have passed at `now` end by their timers, the others
     /// wait for [`Self::finish_step`].
     pub fn begin_finish<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
