@@ -16,4 +16,7 @@ pub mod recording;
 pub mod sending;
 pub mod shedding;
 
-pub use files::{AnalysisOutcome, Attend, Settings, read_size, run, share_of};
+pub use files::{
+    AnalysisOutcome, Attend, AttendParts, Jobs, OpenPart, PartIntake, PartSource, PartsOutcome,
+    Settings, read_size, run, run_parts, share_of,
+};

@@ -76,12 +76,28 @@ pub struct Input {
     /// How several files were read.
     #[serde(skip)]
     pub order: &'static str,
+    /// What became of the files with `--jobs`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<JobBooks>,
     /// Whether it was captured by this run.
     #[serde(skip)]
     pub is_live: bool,
     /// What the analysis took, in nanoseconds of wall time.
     #[serde(rename = "elapsed_seconds", serialize_with = "nanos_as_seconds")]
     pub elapsed_nanos: Option<u64>,
+}
+
+/// Files that are analysed by themselves, and what became of that.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct JobBooks {
+    /// Files with packets.
+    pub files: usize,
+    /// Those whose analysis by itself is the same as in order, and was taken.
+    pub apart: usize,
+    /// Those that were analysed in order.
+    pub in_order: usize,
+    /// Bytes of packets that were analysed twice: by themselves in vain, and in order.
+    pub read_again_bytes: u64,
 }
 
 /// One file or interface.

@@ -54,6 +54,13 @@ fn input(page: &mut Page, input: &Input) {
     if let (Some(first), Some(last)) = (input.first, input.last) {
         span(page, input, first, last);
     }
+    if let Some(jobs) = &input.jobs {
+        let again = bytes(jobs.read_again_bytes);
+        let (apart, in_order) = (jobs.apart, jobs.in_order);
+        page.line(&format!(
+            "  analysed by themselves: {apart} files; in order: {in_order}; read again: {again}"
+        ));
+    }
     if !input.filters.is_empty() {
         let filters = plain(&input.filters.join(" and "), 1000);
         let (wanted, size) = (packets(input.wanted_packets), bytes(input.wanted_bytes));

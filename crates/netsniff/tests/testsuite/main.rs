@@ -28,6 +28,7 @@ mod generated;
 mod hostile;
 mod info_capinfos;
 mod interrupted;
+mod jobs;
 mod lab_compare;
 mod lab_offline;
 mod links;

@@ -40,6 +40,7 @@ fn sample() -> Summary {
     };
     Summary {
         input: Input {
+            jobs: None,
             sources: vec![
                 InputSource {
                     name: "morning.pcapng".to_owned(),

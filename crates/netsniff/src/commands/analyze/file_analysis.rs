@@ -15,10 +15,13 @@ use netsniff_output::{ExtractedFiles, Format, LogSet, RowSink, UnparsedFile};
 use netsniff_packet::Packet;
 use netsniff_packet::filter::Filter;
 use netsniff_pcapfile::Damage;
-use netsniff_pipeline::{AnalysisOutcome, Attend, Settings};
+use netsniff_pipeline::{
+    AnalysisOutcome, Attend, Jobs, PartsOutcome, Settings, read_size, run_parts, share_of,
+};
 
 use super::args::{AnalyzeArgs, Request};
 use super::files::Files;
+use super::parts::Parts;
 use super::report::Analysis;
 use super::selection::Selection;
 use super::{name, verbose};
@@ -35,6 +38,9 @@ pub struct FileAnalysis {
     /// How hosts and people are named, where it is not by their names.
     pseudonyms: Option<String>,
     extracted: Option<ExtractedFiles>,
+    jobs: Option<Jobs>,
+    /// What became of each file by itself, where that was wanted.
+    parts: Option<PartsOutcome>,
     unparsed_left_out: u64,
     delivered: Vec<Books>,
     begun: Instant,
@@ -71,9 +77,11 @@ impl FileAnalysis {
         let extract = extracted.clone().map(|directory| Arc::new(directory) as Arc<dyn Extract>);
         let said = pseudonyms.as_ref().map(|pseudonyms| pseudonyms.said.clone());
         let anonymizer = pseudonyms.map(|pseudonyms| Arc::new(pseudonyms.anonymizer));
+        let options = Options { anonymizer, extract, ..options };
+        let jobs = args.jobs(&options)?;
         let settings = Settings {
-            limits,
-            options: Options { anonymizer, extract, ..options },
+            limits: jobs.map_or(limits, |jobs| share_of(limits, jobs.engines())),
+            options,
             workers: args.workers(),
             format,
             logs: args.logs(),
@@ -88,6 +96,8 @@ impl FileAnalysis {
             settings,
             pseudonyms: said,
             extracted,
+            jobs,
+            parts: None,
             unparsed_left_out: 0,
             delivered: Vec::new(),
             begun: Instant::now(),
@@ -152,9 +162,19 @@ impl FileAnalysis {
         taken: &mut Taken<'_>,
     ) -> anyhow::Result<AnalysisOutcome> {
         self.begun = Instant::now();
-        let Self { inputs, selection, settings, .. } = self;
+        let Self { inputs, selection, settings, jobs, parts, .. } = self;
+        let files = Parts::of(inputs, selection, read_size(1), unparsed.is_some());
         let mut attendant = Attendant { selection, taken, unparsed, failure: None };
-        let outcome = netsniff_pipeline::run(inputs, settings, &mut attendant, sink)?;
+        let outcome = match *jobs {
+            None => netsniff_pipeline::run(inputs, settings, &mut attendant, sink)?,
+            Some(jobs) => {
+                inputs.merged.stop_between();
+                let how = (&*settings, jobs);
+                let (outcome, of) = run_parts(inputs, &files, how, &mut attendant, sink)?;
+                *parts = Some(of);
+                outcome
+            }
+        };
         attendant.check()?;
         Ok(outcome)
     }
@@ -182,8 +202,9 @@ impl FileAnalysis {
         conclude: impl FnOnce(Analysis<'_>) -> T,
     ) -> T {
         let elapsed = self.begun.elapsed().as_nanos();
-        let Self { inputs, selection, unparsed_left_out, .. } = self;
-        let origin = Files { inputs, selection, unparsed_left_out: *unparsed_left_out };
+        let Self { inputs, selection, parts, unparsed_left_out, .. } = self;
+        let (parts, unparsed_left_out) = (*parts, *unparsed_left_out);
+        let origin = Files { inputs, selection, parts, unparsed_left_out };
         conclude(Analysis {
             origin: &origin,
             settings: &self.settings,
@@ -212,10 +233,10 @@ pub type Taken<'a> = dyn FnMut(u64, u64) -> anyhow::Result<()> + Send + 'a;
 
 /// Opens the files apart from those that cannot be read.
 fn opened(args: &AnalyzeArgs, paths: &[PathBuf]) -> anyhow::Result<(Inputs, Vec<Refused>)> {
-    let read_size = netsniff_pipeline::read_size(args.workers());
+    let piece = read_size(args.workers());
     let (mut inputs, refused) = match paths {
-        [path] if args.follows() => (Inputs::follow(path, read_size)?, Vec::new()),
-        paths => Inputs::open(paths, read_size),
+        [path] if args.follows() => (Inputs::follow(path, piece)?, Vec::new()),
+        paths => Inputs::open(paths, piece),
     };
     if args.verbose() {
         inputs.iter().for_each(|(file, reader)| verbose::opened(file, reader));
@@ -227,8 +248,8 @@ fn opened(args: &AnalyzeArgs, paths: &[PathBuf]) -> anyhow::Result<(Inputs, Vec<
 }
 
 /// Chooses packets, keeps those that were not understood, and tells how far the analysis is.
-struct Attendant<'a, 'b> {
-    selection: &'a mut Selection,
+pub(super) struct Attendant<'a, 'b> {
+    pub(super) selection: &'a mut Selection,
     taken: &'a mut Taken<'b>,
     unparsed: Option<&'a mut UnparsedFile>,
     /// Why a packet could not be kept.
@@ -236,7 +257,7 @@ struct Attendant<'a, 'b> {
 }
 
 impl Attendant<'_, '_> {
-    fn check(&mut self) -> anyhow::Result<()> {
+    pub(super) fn check(&mut self) -> anyhow::Result<()> {
         self.failure.take().map_or(Ok(()), Err)
     }
 }

@@ -3,18 +3,21 @@
 use netsniff_console::number::{count, duration, exact};
 use netsniff_packet::LinkType;
 use netsniff_pcapfile::{Counters, Interface};
+use netsniff_pipeline::PartsOutcome;
 
 use super::origin::Origin;
 use super::report::Analysis;
 use super::selection::Selection;
 use crate::commands::inputs::Inputs;
 use crate::commands::inputs::span::LeftOut;
-use crate::summary::{Input, Part};
+use crate::summary::{Input, JobBooks, Part};
 
 /// Files, and what was wanted of them.
 pub(super) struct Files<'a> {
     pub(super) inputs: &'a Inputs,
     pub(super) selection: &'a Selection,
+    /// What became of each file by itself, where that was wanted.
+    pub(super) parts: Option<PartsOutcome>,
     /// Packets for which `unparsed.pcapng` had no room.
     pub(super) unparsed_left_out: u64,
 }
@@ -50,6 +53,12 @@ impl Origin for Files<'_> {
             first: spans().map(|span| span.0).min(),
             last: spans().map(|span| span.1).max(),
             order: self.inputs.order(),
+            jobs: self.parts.map(|of| JobBooks {
+                files: of.parts,
+                apart: of.apart,
+                in_order: of.parts - of.apart,
+                read_again_bytes: of.read_again_bytes,
+            }),
             is_live: false,
             elapsed_nanos: Some(analysis.elapsed_nanos),
         }

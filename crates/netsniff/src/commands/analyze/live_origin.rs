@@ -118,6 +118,7 @@ impl Origin for Live {
             }
         };
         Input {
+            jobs: None,
             sources: self.of_interfaces().map(source).collect(),
             filters: self.filter.iter().map(|text| analysis.text(text).to_owned()).collect(),
             packets: self.packets(),

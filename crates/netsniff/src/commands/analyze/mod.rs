@@ -9,6 +9,7 @@ mod live_origin;
 mod named;
 mod origin;
 mod packet_notes;
+mod parts;
 mod report;
 mod selection;
 mod unparsed;

@@ -60,6 +60,20 @@ impl Selection {
         }
     }
 
+    /// The same that has seen nothing.
+    pub(super) fn same(&self) -> Self {
+        Self::new(self.filters.clone())
+    }
+
+    /// Adds what another one saw of a file, whose interfaces `number` finds among those of all files.
+    pub(super) fn add(&mut self, other: &Self, number: impl Fn(u32) -> Option<u32>) {
+        self.refused.merge(&other.refused);
+        for (&interface, packets) in &other.unsupported {
+            let interface = number(interface).unwrap_or(interface);
+            *self.unsupported.entry(interface).or_default() += packets;
+        }
+    }
+
     pub(super) fn filters(&self) -> &[Filter] {
         &self.filters
     }

@@ -122,6 +122,11 @@ impl Inputs {
         if self.followed.is_some() { "one after the other" } else { "merged by time" }
     }
 
+    /// The paths of the files, by which [`open_again`] finds them.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        self.files.iter().map(|file| file.path.clone()).collect()
+    }
+
     /// Whether the next packet may be waited for.
     pub(crate) fn may_wait(&self) -> bool {
         self.followed.is_some() || self.size().is_none()
@@ -267,6 +272,12 @@ fn open(path: &Path, read_size: usize) -> Result<(CaptureFile, Reader<Input>), R
         (Box::new(file), metadata.is_file().then_some(metadata.len()))
     };
     capture(path, input, size, read_size)
+}
+
+/// Opens a capture that is read already, if that can be done.
+pub(crate) fn open_again(path: &Path, read_size: usize) -> Option<Reader<Input>> {
+    let is_file = !is_stdin(path) && path.metadata().is_ok_and(|metadata| metadata.is_file());
+    is_file.then(|| open(path, read_size).ok())?.map(|(_, reader)| reader)
 }
 
 /// The file and reader of a capture, out of `input`.

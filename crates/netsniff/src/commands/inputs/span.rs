@@ -78,6 +78,15 @@ impl LeftOut {
         self.count(packet.timestamp, packet.wire_len, packet.data.len() as u64);
     }
 
+    /// Adds what another one counted.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.packets += other.packets;
+        self.wire_bytes += other.wire_bytes;
+        self.captured_bytes += other.captured_bytes;
+        let spans = || self.span.into_iter().chain(other.span);
+        self.span = spans().map(|span| span.0).min().zip(spans().map(|span| span.1).max());
+    }
+
     fn count(&mut self, time: Timestamp, wire_len: u32, captured_len: u64) {
         self.packets += 1;
         self.wire_bytes += u64::from(wire_len);

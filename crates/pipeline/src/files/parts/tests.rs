@@ -1,0 +1,232 @@
+//! Parts that are full, fail or panic where they are analysed by themselves.
+
+use std::io::{self, Cursor, Read};
+use std::net::{IpAddr, Ipv4Addr};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+
+use netsniff_analysis::engine::decoding::Intake;
+use netsniff_analysis::{Limits, Options, SortKey};
+use netsniff_output::{Format, RowSink};
+use netsniff_packet::{Batch, LinkType, Packet, Progress, Source, Timestamp};
+use netsniff_pcapfile::{Head, MergeError, Merged, PcapWriter, Reader};
+use netsniff_traffic::frame::{Host, udp_frame};
+
+use super::{AttendParts, Jobs, OpenPart, PartIntake, PartSource, PartsOutcome, run_parts};
+use crate::files::run::{Attend, Settings, run};
+
+/// Bytes to read at once, so that a file is many batches.
+const READ: usize = 4096;
+const FILES: usize = 4;
+
+/// A capture of flows of one datagram, 10 ms apart, of one day.
+fn capture(day: usize) -> Vec<u8> {
+    let mut writer = PcapWriter::new(Vec::new(), LinkType::ETHERNET, 0).unwrap();
+    let host = |low, port| Host::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, low)), port);
+    for at in 0..2000_u16 {
+        let frame = udp_frame(&host(1 + (at % 99) as u8, 4000 + at), &host(200, 5000), 0, b"hello");
+        let frame = frame.unwrap();
+        let timestamp = Timestamp::from_secs_nanos(86_400 * day as i64, u32::from(at) * 10_000_000);
+        let wire_len = frame.len() as u32;
+        let link_type = LinkType::ETHERNET;
+        let packet = Packet { timestamp, data: &frame, wire_len, link_type, interface: 0 };
+        writer.write_packet(&packet).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+/// How a file is read by itself.
+#[derive(Clone, Copy, PartialEq)]
+enum How {
+    Well,
+    Fails,
+    Panics,
+}
+
+type Input = Box<dyn Read + Send>;
+
+/// The files, and which were opened by themselves.
+struct Files {
+    how: How,
+    opened: Mutex<Vec<usize>>,
+}
+
+struct Broken;
+
+impl Read for Broken {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(io::Error::other("a broken disk"))
+    }
+}
+
+struct Asked(How);
+
+impl Intake for Asked {
+    fn wants(&mut self, _: &Packet<'_>) -> bool {
+        assert!(self.0 != How::Panics, "it panics");
+        true
+    }
+}
+
+impl PartIntake for Asked {
+    fn is_full(&self) -> bool {
+        false
+    }
+}
+
+impl OpenPart for Files {
+    type Source = Reader<Input>;
+    type Intake = Asked;
+
+    fn open(&self, part: usize) -> Option<(Reader<Input>, Asked)> {
+        let mut bytes = capture(part + 1);
+        let input: Input = if self.how == How::Fails {
+            bytes.truncate(bytes.len() / 2);
+            Box::new(Cursor::new(bytes).chain(Broken))
+        } else {
+            Box::new(Cursor::new(bytes))
+        };
+        self.opened.lock().unwrap().push(part);
+        Some((Reader::with_read_size(input, READ).unwrap(), Asked(self.how)))
+    }
+}
+
+/// All files in order. At each border it waits until the next one was opened by itself.
+struct InOrder<'a>(Merged<Input>, Option<&'a Files>);
+
+impl<'a> InOrder<'a> {
+    fn new(files: Option<&'a Files>) -> Self {
+        let input = |day| -> Input { Box::new(Cursor::new(capture(day))) };
+        let readers = (1..=FILES).map(|day| Reader::with_read_size(input(day), READ).unwrap());
+        let mut merged = Merged::new(readers.collect());
+        if files.is_some() {
+            merged.stop_between();
+        }
+        Self(merged, files)
+    }
+}
+
+impl Source for InOrder<'_> {
+    type Error = MergeError;
+
+    fn read_batch(&mut self, batch: &mut Batch) -> Result<Progress, MergeError> {
+        self.0.read_batch(batch)
+    }
+}
+
+impl PartSource<Files> for InOrder<'_> {
+    fn heads(&self) -> Vec<Head> {
+        self.0.heads()
+    }
+
+    fn next_alone(&self) -> Option<Head> {
+        let head = self.0.next_alone()?;
+        while let Some(files) = self.1.filter(|_| head.input > 0)
+            && !files.opened.lock().unwrap().contains(&head.input)
+            && files.how == How::Well
+        {
+            std::thread::yield_now();
+        }
+        Some(head)
+    }
+
+    fn go_on_with(&mut self, part: usize, source: Reader<Input>, span: (Timestamp, Timestamp)) {
+        self.0.go_on_with(part, source, span);
+    }
+}
+
+/// Counts packets that are taken in order, and parts that are taken over.
+#[derive(Default)]
+struct Counts {
+    packets: usize,
+    parts: Vec<usize>,
+}
+
+impl Intake for Counts {
+    fn wants(&mut self, _: &Packet<'_>) -> bool {
+        self.packets += 1;
+        true
+    }
+}
+
+impl<S> Attend<S> for Counts {}
+
+impl AttendParts<InOrder<'_>, Files> for Counts {
+    fn take_over(&mut self, _: &InOrder<'_>, part: usize, _: Asked) -> anyhow::Result<()> {
+        self.parts.push(part);
+        Ok(())
+    }
+}
+
+#[derive(Default, PartialEq)]
+struct Rows(Vec<(usize, Vec<u8>)>);
+
+impl RowSink for Rows {
+    type Error = anyhow::Error;
+
+    fn row(&mut self, log: usize, _: &SortKey, bytes: &[u8]) -> anyhow::Result<()> {
+        self.0.push((log, bytes.to_vec()));
+        Ok(())
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        limits: Limits::default(),
+        options: Options::default(),
+        workers: 1,
+        format: Some(Format::Tsv),
+        seed: 1,
+        prompt: false,
+    }
+}
+
+fn in_order() -> Rows {
+    let mut rows = Rows::default();
+    run(&mut InOrder::new(None), &settings(), &mut (), &mut rows).unwrap();
+    assert_eq!(rows.0.len(), 2000 * FILES);
+    rows
+}
+
+fn by_themselves(how: How, waiting_bytes: usize) -> anyhow::Result<(Rows, Counts, PartsOutcome)> {
+    let files = Files { how, opened: Mutex::default() };
+    let (mut counts, mut rows) = (Counts::default(), Rows::default());
+    let mut source = InOrder::new(Some(&files));
+    let jobs = Jobs { threads: 2, waiting_bytes };
+    let settings = settings();
+    let (_, parts) = run_parts(&mut source, &files, (&settings, jobs), &mut counts, &mut rows)?;
+    assert!(
+        source.0.readers().all(|reader| reader.packets() == 2000),
+        "all are read to their ends"
+    );
+    Ok((rows, counts, parts))
+}
+
+#[test]
+fn a_part_is_taken_over_whole_or_where_too_much_waits() {
+    let expected = in_order();
+    for waiting_bytes in [0, usize::MAX] {
+        let (rows, counts, parts) = by_themselves(How::Well, waiting_bytes).unwrap();
+        assert!(rows == expected, "{waiting_bytes}");
+        assert_eq!(counts.parts, [1, 2, 3], "{waiting_bytes}");
+        assert_eq!((parts.parts, parts.apart, parts.read_again_bytes), (FILES, FILES - 1, 0));
+        // The rest of a part that was full is read in order.
+        assert_eq!(counts.packets > 2000, waiting_bytes == 0, "{}", counts.packets);
+        assert!(counts.packets < 2000 * FILES, "{}", counts.packets);
+    }
+}
+
+#[test]
+fn a_part_that_fails_by_itself_is_read_in_order() {
+    let (rows, counts, parts) = by_themselves(How::Fails, usize::MAX).unwrap();
+    assert!(rows == in_order());
+    assert_eq!((counts.packets, parts.apart), (2000 * FILES, 0));
+}
+
+#[test]
+fn a_panic_ends_all() {
+    let work = || by_themselves(How::Panics, usize::MAX).map(|_| ());
+    if let Ok(outcome) = catch_unwind(AssertUnwindSafe(work)) {
+        assert_eq!(outcome.unwrap_err().to_string(), "a worker panicked");
+    }
+}
