@@ -56,8 +56,16 @@ fn root() -> PathBuf {
 
 /// Every file of the project that git would keep, relative to the root, in order.
 fn files() -> Vec<String> {
-    const LEFT_OUT: &[&str] =
-        &[".git", "target", "logs", "fuzz/target", "fuzz/corpus", "fuzz/artifacts", "fuzz/logs"];
+    const LEFT_OUT: &[&str] = &[
+        ".git",
+        "target",
+        "logs",
+        "fuzz/target",
+        "fuzz/corpus",
+        "fuzz/artifacts",
+        "fuzz/logs",
+        "python/target",
+    ];
     fn walk(root: &Path, folder: &Path, found: &mut Vec<String>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
