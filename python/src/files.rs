@@ -20,7 +20,7 @@ pub(crate) fn analyse(py: Python<'_>, words: Vec<OsString>, strict: bool) -> PyR
 
 fn started(words: Vec<OsString>, strict: bool) -> Result<Stream, Failure> {
     let args: AnalyzeArgs = words::arguments("analyze", words)?;
-    let analysis = FileAnalysis::open(&args, Some(Format::Arrow))?;
+    let analysis = FileAnalysis::open(&args, Some(Format::Arrow.into()))?;
     let refused = analysis.refused().next().filter(|_| strict || analysis.is_empty());
     if let Some((file, said)) = refused {
         let is_missing = !std::path::Path::new(&file).exists();

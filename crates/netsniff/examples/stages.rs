@@ -93,7 +93,7 @@ fn whole<K: RowSink<Error = anyhow::Error> + Send>(
         limits: Limits::default(),
         options: Options::default(),
         workers: 1,
-        format,
+        style: format.map(Into::into),
         logs: netsniff_output::LogSet::ALL,
         seed: SEED,
         prompt: false,

@@ -12,8 +12,8 @@ use std::time::Duration;
 use netsniff_analysis::rows::LOGS;
 use netsniff_analysis::{Limits, Options};
 use netsniff_output::{
-    Bounds, Format, LogFiles, LogWriter, Merger, OnFailure, Roll, RowProducer, WriterOutcome,
-    WriterSettings,
+    Bounds, Format, LogFiles, LogWriter, Merger, OnFailure, Roll, RowProducer, RowStyle,
+    WriterOutcome, WriterSettings,
 };
 use netsniff_packet::{Batch, Progress, Source as _};
 use netsniff_pcapfile::Reader;
@@ -22,12 +22,12 @@ use netsniff_pipeline::live::{Analyser, Consumer as _, PacketSlice};
 
 use live::{Directory, at};
 
-const FORMAT: Option<Format> = Some(Format::Tsv);
+const STYLE: Option<RowStyle> = Some(RowStyle::of(Format::Tsv));
 
 /// Writes the logs of a capture to a directory through the hand-off.
 fn live(capture: &Path, directory: &Directory, bounds: Bounds) -> WriterOutcome {
     let sink = LogFiles::live(&directory.0, Format::Tsv, Roll::default(), at(0)).unwrap();
-    let merger = Merger::new(&Limits::default(), FORMAT, None);
+    let merger = Merger::new(&Limits::default(), STYLE, None);
     let settings = WriterSettings {
         producers: 1,
         bounds,
@@ -42,7 +42,7 @@ fn live(capture: &Path, directory: &Directory, bounds: Bounds) -> WriterOutcome 
         limits: Limits::default(),
         options: Options::default(),
         workers: 1,
-        format: FORMAT,
+        style: STYLE,
         logs: netsniff_output::LogSet::ALL,
         seed: 1,
         prompt: false,

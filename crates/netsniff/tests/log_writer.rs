@@ -16,13 +16,13 @@ use netsniff_analysis::Limits;
 use netsniff_analysis::SortKey;
 use netsniff_output::{
     Bounds, Format, HandedOver, LiveSink, LiveStream, LogFiles, LogWriter, Merger, OnFailure, Roll,
-    RowBuffer, RowProducer, RowSink, SinkBooks, WriterSettings, WriterStatistics,
+    RowBuffer, RowProducer, RowSink, RowStyle, SinkBooks, WriterSettings, WriterStatistics,
 };
 use netsniff_packet::Timestamp;
 
 use live::{Directory, add, at, log};
 
-const FORMAT: Option<Format> = Some(Format::Json);
+const STYLE: Option<RowStyle> = Some(RowStyle::of(Format::Json));
 const WEIRD: &str = "weird";
 
 type Told = Arc<Mutex<Vec<String>>>;
@@ -42,7 +42,7 @@ fn settings(producers: usize) -> (WriterSettings, Told) {
 }
 
 fn start(sink: impl LiveSink, settings: WriterSettings) -> (LogWriter, Vec<RowProducer>) {
-    let merger = Merger::new(&Limits::default(), FORMAT, None);
+    let merger = Merger::new(&Limits::default(), STYLE, None);
     LogWriter::start(sink, merger, settings).unwrap()
 }
 
@@ -52,7 +52,7 @@ fn files(directory: &Directory, roll: Roll) -> LogFiles {
 
 /// A buffer with rows at the times `from..from + count`, in nanoseconds, named by `producer` and time.
 fn rows(producer: usize, from: i64, count: i64) -> RowBuffer {
-    let mut rows = RowBuffer::new(FORMAT);
+    let mut rows = RowBuffer::new(STYLE);
     fill(&mut rows, producer, from, count);
     rows
 }
@@ -97,7 +97,7 @@ fn rings_that_hand_over_while_logs_roll_lose_nothing() {
     std::thread::scope(|scope| {
         for (ring, mut producer) in producers.into_iter().enumerate() {
             scope.spawn(move || {
-                let mut buffer = RowBuffer::new(FORMAT);
+                let mut buffer = RowBuffer::new(STYLE);
                 for round in 0..ROUNDS {
                     fill(&mut buffer, ring, round * ROWS, ROWS);
                     let over = producer.hand_over(nanos((round + 1) * ROWS), &mut buffer);
@@ -147,7 +147,7 @@ fn rows_of_several_rings_are_merged_up_to_the_watermark_of_all() {
         first.hand_over(nanos(round * 100 + 100), &mut rows(0, round * 100, 100));
         second.hand_over(nanos(round * 100 + 50), &mut rows(1, round * 100, 50));
     }
-    second.hand_over(nanos(2000), &mut RowBuffer::new(FORMAT));
+    second.hand_over(nanos(2000), &mut RowBuffer::new(STYLE));
     first.finish(nanos(2000));
     second.finish(nanos(2000));
     let outcome = writer.finish();
@@ -229,6 +229,16 @@ fn logs_of_rows(format: Format, mut reader: std::io::PipeReader) -> Vec<String> 
         };
         return lines(reader).iter().map(log).collect();
     }
+    if matches!(format, Format::Ecs | Format::Eve) {
+        let log = |line: &String| {
+            let row: serde_json::Value = serde_json::from_str(line).unwrap();
+            let dataset =
+                row["event"]["dataset"].as_str().and_then(|name| name.strip_prefix("zeek."));
+            let is_weird = dataset == Some("weird") || row["event_type"] == "anomaly";
+            if is_weird { WEIRD.to_owned() } else { row.to_string() }
+        };
+        return lines(reader).iter().map(log).collect();
+    }
     if format == Format::Text {
         return logs_of_text(&lines(reader));
     }
@@ -260,13 +270,13 @@ fn fill_a_pipe_that_nobody_reads(format: Format) {
     let bytes = 300_000;
     settings.bounds = Bounds { bytes, ..Bounds::default() };
     settings.end_wait = Duration::from_millis(400);
-    let merger = Merger::new(&Limits::default(), Some(format), None);
+    let merger = Merger::new(&Limits::default(), Some(format.into()), None);
     let (writer, mut producers) = LogWriter::start(stream, merger, settings).unwrap();
     let (mut refused, mut produced) = (0, 0);
     let mut longest = Duration::ZERO;
     for round in 0..2000 {
         for (ring, producer) in producers.iter_mut().enumerate() {
-            let mut buffer = RowBuffer::new(Some(format));
+            let mut buffer = RowBuffer::new(Some(format.into()));
             fill(&mut buffer, ring, round * 10, 10);
             produced += 10;
             let begun = Instant::now();
@@ -337,7 +347,7 @@ fn a_row_longer_than_a_pipe_takes_at_once_arrives_whole() {
     let (settings, _) = settings(1);
     let (writer, mut producers) = start(stream, settings);
     let reader = std::thread::spawn(move || lines(reader));
-    let mut buffer = RowBuffer::new(FORMAT);
+    let mut buffer = RowBuffer::new(STYLE);
     let long = "n".repeat(200_000);
     for (time, name) in ["short", &long, "short"].into_iter().enumerate() {
         add(&mut buffer, time as i64, name);

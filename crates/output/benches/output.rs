@@ -8,7 +8,7 @@ use netsniff_analysis::log::conn::{ConnState, Quality};
 use netsniff_analysis::record::{Interval, LogType, Port, Proto, Record, Visitor};
 use netsniff_analysis::rows::Encode as _;
 use netsniff_analysis::{Depth, Limits, Observer as _, Phase, SortKey, Uid};
-use netsniff_output::{Format, Merger, RowBuffer, RowSink};
+use netsniff_output::{Format, Merger, RowBuffer, RowSink, RowStyle};
 use netsniff_packet::{Address, Timestamp};
 
 /// Rows in one run; more than the caches hold.
@@ -59,12 +59,12 @@ fn conn(number: u64) -> Conn<'static> {
 
 #[divan::bench(args = Format::ALL)]
 fn conn_row(bencher: Bencher, format: Format) {
-    let rows: Vec<_> = (0..1000).map(conn).collect();
+    let (style, rows) = (RowStyle::from(format), (0..1000).map(conn).collect::<Vec<_>>());
     let mut out = Vec::with_capacity(1 << 20);
     bencher.counter(ItemsCount::new(rows.len())).bench_local(|| {
         out.clear();
         for row in &rows {
-            format.encode(black_box(row), &mut out);
+            style.encode(black_box(row), Some(Timestamp::EPOCH), &mut out);
         }
         black_box(out.len())
     });
@@ -87,12 +87,12 @@ impl Record for Dynamic<'_> {
 
 #[divan::bench(args = Format::ALL)]
 fn conn_row_dynamic(bencher: Bencher, format: Format) {
-    let rows: Vec<_> = (0..1000).map(conn).collect();
+    let (style, rows) = (RowStyle::from(format), (0..1000).map(conn).collect::<Vec<_>>());
     let mut out = Vec::with_capacity(1 << 20);
     bencher.counter(ItemsCount::new(rows.len())).bench_local(|| {
         out.clear();
         for row in &rows {
-            format.encode(&Dynamic(black_box(row)), &mut out);
+            style.encode(&Dynamic(black_box(row)), Some(Timestamp::EPOCH), &mut out);
         }
         black_box(out.len())
     });
@@ -126,7 +126,7 @@ fn merge_buffers(bencher: Bencher, workers: u64) {
             })
         })
         .collect();
-    let mut merger = Merger::new(&Limits::default(), Some(Format::Tsv), None);
+    let mut merger = Merger::new(&Limits::default(), Some(Format::Tsv.into()), None);
     bencher.counter(ItemsCount::new(ROWS)).bench_local(|| {
         let mut sink = Count(0);
         let result = merger.merge(black_box(&mut buffers), &mut sink);
@@ -135,7 +135,7 @@ fn merge_buffers(bencher: Bencher, workers: u64) {
 }
 
 fn buffer(rows: u64, key: impl Fn(u64) -> (Timestamp, Phase, u64)) -> RowBuffer {
-    let mut buffer = RowBuffer::new(Some(Format::Tsv));
+    let mut buffer = RowBuffer::new(Some(Format::Tsv.into()));
     for number in 0..rows {
         let row = conn(number);
         let (time, phase, ordinal) = key(number);

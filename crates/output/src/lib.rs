@@ -27,9 +27,9 @@ mod watch;
 pub use extracted::ExtractedFiles;
 pub use extracting::{ContentBounds, ExtractionOutcome, ExtractionWriter};
 pub use files::LogFiles;
-pub use format::Format;
 #[cfg(feature = "arrow")]
 pub use format::{BatchBuilder, schema};
+pub use format::{Extension, Format, RowStyle, TimeForm};
 #[cfg(unix)]
 pub use live_stream::LiveStream;
 pub use log_stream::LogStream;
@@ -49,11 +49,11 @@ use std::sync::Arc;
 
 use netsniff_packet::Timestamp;
 
-/// Rows as a [`Format`] renders them.
-pub type RowBuffer = netsniff_analysis::rows::RowBuffer<Format>;
+/// Rows as a [`RowStyle`] renders them.
+pub type RowBuffer = netsniff_analysis::rows::RowBuffer<RowStyle>;
 
 /// Brings such rows into one order.
-pub type Merger = netsniff_analysis::rows::Merger<Format>;
+pub type Merger = netsniff_analysis::rows::Merger<RowStyle>;
 
 /// A sink of a run that goes on for long, which a thread of its own fills
 /// ([`LogWriter`]).

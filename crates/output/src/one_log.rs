@@ -8,12 +8,12 @@ use netsniff_analysis::record::LogType;
 use netsniff_analysis::rows::Encode as _;
 use netsniff_packet::Timestamp;
 
-use super::Format;
 use super::format::LogEncoder;
+use super::{Format, RowStyle};
 
 /// Makes the bytes of a file of one log, piece by piece.
 pub struct OneLog {
-    format: Format,
+    style: RowStyle,
     encoder: Box<dyn LogEncoder>,
     row: Vec<u8>,
 }
@@ -28,7 +28,7 @@ impl OneLog {
     /// A file of a log in a format.
     #[must_use]
     pub fn new(format: Format, log: &'static LogType) -> Self {
-        Self { format, encoder: format.encoder(log), row: Vec::new() }
+        Self { style: format.into(), encoder: format.encoder(log), row: Vec::new() }
     }
 
     /// Appends what it begins with; `opened` is when it did.
@@ -39,9 +39,7 @@ impl OneLog {
     /// Appends a row of the log, or keeps it for later.
     pub fn row(&mut self, record: &impl Record, out: &mut Vec<u8>) {
         self.row.clear();
-        self.format.begin(&mut self.row);
-        self.format.columns(record, &mut self.row);
-        self.format.end(&mut self.row);
+        self.style.encode(record, None, &mut self.row);
         self.encoder.row(&self.row, out);
     }
 

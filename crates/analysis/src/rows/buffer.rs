@@ -303,7 +303,7 @@ impl<E: Encode> RowBuffer<E> {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(begun);
         columns_of(encoder, &mut self.anonymizer, last, &mut self.bytes);
-        encoder.end(&mut self.bytes);
+        encoder.end(last.log(), start, &mut self.bytes);
         self.enter(key, Kind::Row(place_of(last.log()) as u16), start);
     }
 }
@@ -329,9 +329,9 @@ impl<E: Encode> Observer for RowBuffer<E> {
         let log = place_of(record.log());
         if self.logs.contains(log) {
             let start = self.bytes.len();
-            encoder.begin(&mut self.bytes);
+            encoder.begin(record, Some(key.time), &mut self.bytes);
             columns_of(encoder, &mut self.anonymizer, record, &mut self.bytes);
-            encoder.end(&mut self.bytes);
+            encoder.end(record.log(), start, &mut self.bytes);
             self.enter(key, Kind::Row(log as u16), start);
         }
         if let Some(watch) = self.watch.clone() {
@@ -360,7 +360,7 @@ impl<E: Encode> Observer for RowBuffer<E> {
             // A row that nobody wants leaves its fact, which others may be joined with.
             end = end.filter(|end| self.logs.contains(place_of(end.log)));
             if end.is_some() {
-                encoder.begin(&mut self.bytes);
+                encoder.begin(&begun, Some(key.time), &mut self.bytes);
                 columns_of(encoder, &mut self.anonymizer, &begun, &mut self.bytes);
             }
         } else if !fact.has_effects() {

@@ -21,25 +21,29 @@ pub use merge::Merger;
 pub use output::{Collector, Merging, Output, TakeComplete};
 pub use tally::{RowTally, SinkBooks};
 
-use crate::record::{Record, SortKey};
+use netsniff_packet::Timestamp;
+
+use crate::record::{LogType, Record, SortKey};
 
 /// Encodes records for whoever writes them.
 pub trait Encode {
-    /// Appends what stands before the columns of a row.
-    fn begin(&self, _out: &mut Vec<u8>) {}
+    /// Appends what stands before the columns of a row that `record` tells, wholly or in part; the row belongs at `time`
+    /// among all others, where that is known.
+    fn begin<R: Record>(&self, _record: &R, _time: Option<Timestamp>, _out: &mut Vec<u8>) {}
 
     /// Appends the columns that `record` tells: those of a whole row, or of one up to the columns that a join
     /// adds, or these behind the others.
     fn columns<R: Record>(&self, record: &R, out: &mut Vec<u8>);
 
-    /// Appends what stands behind the columns of a row.
-    fn end(&self, _out: &mut Vec<u8>) {}
+    /// Ends a row of `log`, which was begun where `out` had `start` bytes.
+    fn end(&self, _log: &'static LogType, _start: usize, _out: &mut Vec<u8>) {}
 
     /// Appends one row in the format of the output.
-    fn encode<R: Record>(&self, record: &R, out: &mut Vec<u8>) {
-        self.begin(out);
+    fn encode<R: Record>(&self, record: &R, time: Option<Timestamp>, out: &mut Vec<u8>) {
+        let start = out.len();
+        self.begin(record, time, out);
         self.columns(record, out);
-        self.end(out);
+        self.end(record.log(), start, out);
     }
 }
 

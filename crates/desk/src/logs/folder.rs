@@ -138,11 +138,9 @@ fn stem_of(name: &str) -> Option<&str> {
 /// Whether a name ends as those of a format do that logs are written in, packed or not.
 fn is_of_a_format(name: &str) -> bool {
     let plain = PACKED.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
-    plain.rsplit_once('.').is_some_and(|(_, end)| {
-        let mut formats = Format::ALL.iter();
-        TABLES.contains(&end)
-            || formats.any(|format| [format.extension(), format.name()].contains(&end))
-    })
+    let ends_with = |end| plain.strip_suffix(end).is_some_and(|before| before.ends_with('.'));
+    let ends = Format::ALL.iter().flat_map(|format| [format.extension(), format.name()]);
+    ends.chain(TABLES).any(ends_with)
 }
 
 impl LogFile {

@@ -232,7 +232,7 @@ fn wrong_usage_ends_with_2_and_says_what_to_do() {
         (&["analyze", OFFICE, "-o", "-", "--json"], "would both write to standard output"),
         (
             &["analyze", OFFICE, "-o", "-", "--format", "tsv"],
-            "only these can: --format json, msgpack, text",
+            "only these can: --format json, ecs, eve, msgpack, text",
         ),
         (&["analyze", OFFICE, "--format", "json"], "--output"),
         (&["analyze", OFFICE, "--require-quality", "101"], "from 0 to 100"),

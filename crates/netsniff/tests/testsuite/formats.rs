@@ -293,5 +293,5 @@ fn columns_with_tabs_have_no_stream() {
     let run = command.args(["-o", "-", "--format", "tsv"]).output().unwrap();
     let said = String::from_utf8_lossy(&run.stderr).into_owned();
     assert_eq!(run.status.code(), Some(2), "{said}");
-    assert!(said.contains("only these can: --format json, msgpack, text"), "{said}");
+    assert!(said.contains("only these can: --format json, ecs, eve, msgpack, text"), "{said}");
 }

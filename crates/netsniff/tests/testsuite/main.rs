@@ -12,6 +12,7 @@ mod cookbook;
 mod deliver;
 mod depth;
 mod doctor;
+mod documents;
 mod every_packet;
 mod expected;
 mod extcap;

@@ -9,7 +9,7 @@ use netsniff_analysis::record::{
     BegunRow, Columns, Connection, LastColumns, Port, Proto, Record, RecordAnonymizer, WholeRow,
 };
 use netsniff_analysis::rows::Encode as _;
-use netsniff_output::Format;
+use netsniff_output::{Format, RowStyle};
 use netsniff_packet::anonymize::{Keep, Key, Method};
 use netsniff_packet::{Address, Anonymizer, Timestamp};
 
@@ -74,23 +74,23 @@ fn connection() -> Connection {
 /// The columns as `format` renders them, which are pseudonyms where `key` is one.
 fn columns<R: Record>(format: Format, key: Option<[u8; 32]>, record: &R, out: &mut Vec<u8>) {
     match key {
-        None => format.columns(record, out),
+        None => RowStyle::of(format).columns(record, out),
         Some(key) => {
             let mut anonymizer = RecordAnonymizer::new(Arc::new(Anonymizer::new(
                 Method::CryptoPan,
                 &Key::new(key),
                 &Keep::default(),
             )));
-            format.columns(&anonymizer.record(record), out);
+            RowStyle::of(format).columns(&anonymizer.record(record), out);
         }
     }
 }
 
-fn rendered(parts: impl Fn(&mut Vec<u8>), format: Format) -> String {
-    let mut out = Vec::new();
-    format.begin(&mut out);
+fn rendered<R: Record>(first: &R, parts: impl Fn(&mut Vec<u8>), format: Format) -> String {
+    let (style, mut out) = (RowStyle::of(format), b"before".to_vec());
+    style.begin(first, Some(Timestamp::EPOCH), &mut out);
     parts(&mut out);
-    format.end(&mut out);
+    style.end(first.log(), 6, &mut out);
     out.escape_ascii().to_string()
 }
 
@@ -112,6 +112,7 @@ fn a_row_in_two_parts_is_the_row() {
             let last =
                 LastColumns { end: begun.end(), columns: is_set.then_some(&place as &dyn Columns) };
             let parts = rendered(
+                &begun,
                 |out| {
                     columns(format, key, &begun, out);
                     columns(format, key, &last, out);
@@ -129,10 +130,16 @@ fn a_row_in_two_parts_is_the_row() {
                 switch,
                 room,
             };
-            assert_eq!(parts, rendered(|out| columns(format, key, &at_once, out), format));
+            assert_eq!(
+                parts,
+                rendered(&at_once, |out| columns(format, key, &at_once, out), format)
+            );
             if !is_set {
                 let whole = WholeRow(begun);
-                assert_eq!(parts, rendered(|out| columns(format, key, &whole, out), format));
+                assert_eq!(
+                    parts,
+                    rendered(&whole, |out| columns(format, key, &whole, out), format)
+                );
             }
             compared += 1;
         }

@@ -12,7 +12,7 @@ use netsniff_analysis::log::conn::{ConnState, Quality};
 use netsniff_analysis::record::{Interval, Port, Proto};
 use netsniff_analysis::rows::Encode as _;
 use netsniff_analysis::{Depth, Record, Uid};
-use netsniff_output::Format;
+use netsniff_output::{Format, RowStyle};
 use netsniff_packet::{Address, Timestamp};
 use netsniff_testing::{Need, folder};
 
@@ -99,7 +99,7 @@ fn unescaped(text: &str) -> Vec<u8> {
 
 fn rendered<R: Record>(format: Format, record: &R) -> String {
     let mut row = Vec::new();
-    format.encode(record, &mut row);
+    RowStyle::of(format).encode(record, None, &mut row);
     String::from_utf8(row).unwrap()
 }
 

@@ -5,8 +5,8 @@ use netsniff_analysis::record::{Interval, Port, Seconds};
 use netsniff_packet::{Address, Timestamp};
 use serde_json::Value as Json;
 
-use super::RowFormat as _;
-use super::json::Json as JsonFormat;
+use super::{Format, RowStyle};
+use netsniff_analysis::rows::Encode as _;
 
 netsniff_analysis::record! {
     /// A row with a column of each type.
@@ -74,8 +74,6 @@ pub(super) fn rows() -> Vec<All<'static>> {
 /// A row as JSON has it.
 pub(super) fn json(row: &All<'_>) -> Json {
     let mut out = Vec::new();
-    JsonFormat::begin_row(&mut out);
-    JsonFormat::columns(row, &mut out);
-    JsonFormat::end_row(&mut out);
+    RowStyle::of(Format::Json).encode(row, None, &mut out);
     serde_json::from_slice(&out).unwrap()
 }

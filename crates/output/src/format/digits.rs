@@ -239,9 +239,44 @@ pub(crate) fn date(out: &mut Vec<u8>, time: Timestamp) {
     out.extend_from_slice(text.as_bytes());
 }
 
+/// Appends microseconds since 1970-01-01 as ISO 8601 has them, `2011-09-30T17:02:58.123456`, in UTC and without its zone.
+/// Years that have not four digits are in the expanded form, with a sign.
+pub(super) fn iso8601(out: &mut Vec<u8>, micros: i64) {
+    let date = Date::of_second(micros.div_euclid(1_000_000));
+    if !(0..10_000).contains(&date.year) {
+        out.push(if date.year < 0 { b'-' } else { b'+' });
+    }
+    let year = date.year.unsigned_abs() as u32;
+    let (digits, len) = if year < 10_000 { (eight(year), 4) } else { (eight(year), 6) };
+    out.extend_from_slice(&digits[8 - len..]);
+    let two = |value: i64| PAIRS[value.rem_euclid(100) as usize];
+    let ([mo, nth], [day, of_month]) = (two(date.month), two(date.day));
+    let ([h, hour], [m, minute], [s, second]) =
+        (two(date.hour), two(date.minute), two(date.second));
+    out.extend_from_slice(&[
+        b'-', mo, nth, b'-', day, of_month, b'T', h, hour, b':', m, minute, b':', s, second,
+    ]);
+    out.extend_from_slice(&six_decimals(micros.rem_euclid(1_000_000) as u32));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn points_in_time_are_as_iso_8601_has_them() {
+        for (micros, expected) in [
+            (0, "1970-01-01T00:00:00.000000"),
+            (-1, "1969-12-31T23:59:59.999999"),
+            (1_329_843_175_736_107, "2012-02-21T16:52:55.736107"),
+            (253_402_300_799_999_999, "9999-12-31T23:59:59.999999"),
+            (253_402_300_800_000_000, "+010000-01-01T00:00:00.000000"),
+            (i64::MIN, "-290308-12-21T19:59:05.224192"),
+            (i64::MAX, "+294247-01-10T04:00:54.775807"),
+        ] {
+            assert_eq!(text(|out| iso8601(out, micros)), expected);
+        }
+    }
 
     fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
         let mut out = Vec::new();

@@ -4,9 +4,11 @@ use std::io::Write as _;
 
 use netsniff_analysis::record::{Elements, FieldInfo, LogType, Record, Value, Visitor};
 use netsniff_console::printable::{Piece, each_piece};
+use netsniff_packet::Timestamp;
 
 use super::digits;
 use super::line::Line;
+use super::style::{Extension, RowStyle, TimeForm};
 use super::{LogEncoder, RowFormat, StreamLayout};
 
 /// JSON lines: fields in column order, those not set left out.
@@ -16,20 +18,28 @@ impl RowFormat for Json {
     const EXTENSION: &'static str = "log";
 
     #[inline]
-    fn begin_row(out: &mut Vec<u8>) {
+    fn begin_row<R: Record>(
+        style: RowStyle,
+        record: &R,
+        time: Option<Timestamp>,
+        out: &mut Vec<u8>,
+    ) {
         out.push(b'{');
+        if style.extension != Extension::None {
+            extension(style, record.log(), time, out);
+        }
     }
 
     #[inline]
-    fn columns<R: Record>(record: &R, out: &mut Vec<u8>) {
+    fn columns<R: Record>(style: RowStyle, record: &R, out: &mut Vec<u8>) {
         let is_first = out.last() == Some(&b'{');
-        let mut members = Members { line: Line::new(out), is_first };
+        let mut members = Members { line: Line::new(out), is_first, times: style.times };
         record.visit(&mut members);
         members.line.settled();
     }
 
     #[inline]
-    fn end_row(out: &mut Vec<u8>) {
+    fn end_row(_: &'static LogType, _: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(b"}\n");
     }
 
@@ -40,9 +50,12 @@ impl RowFormat for Json {
     const STREAM: Option<StreamLayout> = Some(StreamLayout { begin: |_, _| {}, row: stream });
 }
 
+/// The member that names the log of a row.
+const PATH: &str = "_path";
+
 /// Rows, and nothing else.
 #[derive(Debug)]
-struct Objects;
+pub(super) struct Objects;
 
 impl LogEncoder for Objects {
     #[inline]
@@ -51,11 +64,27 @@ impl LogEncoder for Objects {
     }
 }
 
+/// Appends the members that stand before those of the log, as Zeek's `Log::default_ext_func` has them.
+fn extension(style: RowStyle, log: &LogType, time: Option<Timestamp>, out: &mut Vec<u8>) {
+    let mut members = Members { line: Line::new(out), is_first: true, times: style.times };
+    if style.extension == Extension::PathAndWriteTime {
+        members.begin(PATH);
+        quoted(&mut members.line, log.path.as_bytes());
+    }
+    if let Some(time) = time {
+        members.begin("_write_ts");
+        members.value(Value::Time(time));
+    }
+    members.line.settled();
+}
+
 /// Appends a row with the name of its log before its own members.
 fn stream(log: &LogType, row: &[u8], out: &mut Vec<u8>) {
     // A row is an object.
     let members = row.strip_prefix(b"{").unwrap_or(row);
-    out.extend_from_slice(b"{\"_path\":\"");
+    out.extend_from_slice(b"{\"");
+    out.extend_from_slice(PATH.as_bytes());
+    out.extend_from_slice(b"\":\"");
     out.extend_from_slice(log.path.as_bytes());
     out.extend_from_slice(if members.starts_with(b"}") { b"\"" } else { b"\"," });
     out.extend_from_slice(members);
@@ -65,6 +94,7 @@ fn stream(log: &LogType, row: &[u8], out: &mut Vec<u8>) {
 struct Members<'a> {
     line: Line<'a>,
     is_first: bool,
+    times: TimeForm,
 }
 
 impl Visitor for Members<'_> {
@@ -74,13 +104,20 @@ impl Visitor for Members<'_> {
             return;
         }
         self.begin(info.name);
+        self.value(value);
+    }
+}
+
+impl Members<'_> {
+    #[inline(always)]
+    fn value(&mut self, value: Value<'_>) {
         let line = &mut self.line;
         match value {
             Value::Count(value) => line.number(value),
             Value::Port(value) => line.number(value.into()),
             Value::Int(value) => line.signed(value),
-            Value::Time(value) => line.short_micros(digits::time_micros(value)),
-            Value::Seconds(value) => line.short_micros(digits::whole_micros(value)),
+            Value::Time(value) => timed(line, self.times, digits::time_micros(value)),
+            Value::Seconds(value) => timed(line, self.times, digits::whole_micros(value)),
             Value::Interval(value) => line.short_micros(digits::interval_micros(value)),
             Value::Bool(true) => line.put(*b"true", 4),
             Value::Bool(false) => line.put(*b"false", 5),
@@ -92,8 +129,8 @@ impl Visitor for Members<'_> {
             Value::Word(value) => quoted(line, value),
             Value::Str(value) => text(line, value.as_bytes()),
             Value::Bytes(value) => text(line, value),
-            Value::List(elements) => array(line.settled(), elements),
-            value => scalar(line.settled(), value),
+            Value::List(elements) => array(line.settled(), self.times, elements),
+            value => scalar(line.settled(), self.times, value),
         }
     }
 }
@@ -108,6 +145,31 @@ impl Members<'_> {
         self.line.bytes(name.as_bytes());
         self.line.put(*b"\":", 2);
     }
+}
+
+/// Appends microseconds since 1970-01-01.
+#[inline(always)]
+fn timed(line: &mut Line<'_>, form: TimeForm, micros: i64) {
+    match form {
+        TimeForm::Epoch => line.short_micros(micros),
+        TimeForm::Iso8601 => iso8601(line.settled(), micros, b"Z"),
+    }
+}
+
+/// The same without a line.
+fn time(out: &mut Vec<u8>, form: TimeForm, micros: i64) {
+    match form {
+        TimeForm::Epoch => digits::short_seconds(out, micros),
+        TimeForm::Iso8601 => iso8601(out, micros, b"Z"),
+    }
+}
+
+/// Appends microseconds since 1970-01-01 as a date and a time with its zone, in quotes.
+pub(super) fn iso8601(out: &mut Vec<u8>, micros: i64, zone: &[u8]) {
+    out.push(b'"');
+    digits::iso8601(out, micros);
+    out.extend_from_slice(zone);
+    out.push(b'"');
 }
 
 /// Appends text that needs no escapes, with its quotes.
@@ -127,7 +189,7 @@ fn text(line: &mut Line<'_>, bytes: &[u8]) {
 }
 
 #[inline(always)]
-fn scalar(out: &mut Vec<u8>, value: Value<'_>) {
+pub(super) fn scalar(out: &mut Vec<u8>, times: TimeForm, value: Value<'_>) {
     match value {
         Value::Unset | Value::List(_) => out.extend_from_slice(b"null"),
         Value::Bool(true) => out.extend_from_slice(b"true"),
@@ -135,8 +197,8 @@ fn scalar(out: &mut Vec<u8>, value: Value<'_>) {
         Value::Count(value) => digits::integer(out, value),
         Value::Int(value) => digits::integer(out, value),
         Value::Double(value) => double(out, value),
-        Value::Time(value) => digits::short_seconds(out, digits::time_micros(value)),
-        Value::Seconds(value) => digits::short_seconds(out, digits::whole_micros(value)),
+        Value::Time(value) => time(out, times, digits::time_micros(value)),
+        Value::Seconds(value) => time(out, times, digits::whole_micros(value)),
         Value::Interval(value) => digits::short_seconds(out, digits::interval_micros(value)),
         Value::Addr(value) => {
             out.push(b'"');
@@ -155,13 +217,13 @@ fn scalar(out: &mut Vec<u8>, value: Value<'_>) {
 }
 
 /// Appends the values of a set or vector as an array.
-fn array(out: &mut Vec<u8>, elements: &dyn Elements) {
+pub(super) fn array(out: &mut Vec<u8>, times: TimeForm, elements: &dyn Elements) {
     out.push(b'[');
     for index in 0..elements.count() {
         if index > 0 {
             out.push(b',');
         }
-        scalar(out, elements.element(index));
+        scalar(out, times, elements.element(index));
     }
     out.push(b']');
 }
@@ -263,8 +325,8 @@ mod tests {
     fn rendered(value: Value<'_>) -> String {
         let mut out = Vec::new();
         match value {
-            Value::List(elements) => array(&mut out, elements),
-            value => scalar(&mut out, value),
+            Value::List(elements) => array(&mut out, TimeForm::Epoch, elements),
+            value => scalar(&mut out, TimeForm::Epoch, value),
         }
         String::from_utf8(out).unwrap()
     }

@@ -11,12 +11,16 @@ mod arrow;
 #[cfg(any(feature = "arrow", feature = "parquet"))]
 mod cells;
 pub(crate) mod digits;
+mod document;
+mod ecs;
+mod eve;
 mod json;
 mod letters;
 mod line;
 mod msgpack;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod style;
 mod text;
 mod tsv;
 
@@ -30,6 +34,8 @@ use netsniff_analysis::Record;
 use netsniff_analysis::record::LogType;
 use netsniff_analysis::rows::Encode;
 use netsniff_packet::Timestamp;
+
+pub use style::{Extension, RowStyle, TimeForm};
 
 /// How rows of all logs stand in one stream.
 #[derive(Clone, Copy, Debug)]
@@ -48,17 +54,29 @@ pub(super) trait RowFormat {
     /// Whether a file can be read only once it has ended: until then it has another name.
     const IS_READ_WHOLE: bool = false;
 
-    /// Appends what stands before the columns of a row; the worker calls it.
-    fn begin_row(_out: &mut Vec<u8>) {}
+    /// Appends what stands before the columns of a row, which belongs at `time` where that is known; the worker calls it.
+    fn begin_row<R: Record>(
+        _style: RowStyle,
+        _record: &R,
+        _time: Option<Timestamp>,
+        _out: &mut Vec<u8>,
+    ) {
+    }
 
     /// Appends columns of one row, behind others of it or not; the worker calls it.
-    fn columns<R: Record>(record: &R, out: &mut Vec<u8>);
+    fn columns<R: Record>(style: RowStyle, record: &R, out: &mut Vec<u8>);
 
-    /// Appends what stands behind the columns of a row; the worker calls it.
-    fn end_row(_out: &mut Vec<u8>) {}
+    /// Ends a row of `log`, which was begun where `out` had `start` bytes; the worker calls it.
+    fn end_row(_log: &'static LogType, _start: usize, _out: &mut Vec<u8>) {}
 
     /// Begins a log; the writer calls it.
     fn encoder(log: &'static LogType) -> Box<dyn LogEncoder>;
+
+    /// The path of each column in a row of a log, where rows are documents with members in members; none for a column
+    /// that something tells which follows from it.
+    fn paths(_log: &'static LogType) -> Option<Vec<Option<String>>> {
+        None
+    }
 
     /// How rows stand in a stream of all logs; `None` where rows of several logs cannot.
     const STREAM: Option<StreamLayout> = None;
@@ -160,6 +178,15 @@ macro_rules! formats {
                 }
             }
 
+            /// The path of each column in a row of a log, with dots between names, where rows are documents with members in
+            /// members; none for a column that something tells which follows from it.
+            #[must_use]
+            pub fn paths(self, log: &'static LogType) -> Option<Vec<Option<String>>> {
+                match self {
+                    $($(#[cfg($cfg)])? Self::$variant => <$format>::paths(log),)+
+                }
+            }
+
             pub(super) fn encoder(self, log: &'static LogType) -> Box<dyn LogEncoder> {
                 match self {
                     $($(#[cfg($cfg)])? Self::$variant => <$format>::encoder(log),)+
@@ -174,25 +201,27 @@ macro_rules! formats {
             }
         }
 
-        impl Encode for Format {
+        impl Encode for RowStyle {
             #[inline]
-            fn begin(&self, out: &mut Vec<u8>) {
-                match self {
-                    $($(#[cfg($cfg)])? Self::$variant => <$format>::begin_row(out),)+
+            fn begin<R: Record>(&self, record: &R, time: Option<Timestamp>, out: &mut Vec<u8>) {
+                match self.format {
+                    $($(#[cfg($cfg)])? Format::$variant => {
+                        <$format>::begin_row(*self, record, time, out);
+                    })+
                 }
             }
 
             #[inline]
             fn columns<R: Record>(&self, record: &R, out: &mut Vec<u8>) {
-                match self {
-                    $($(#[cfg($cfg)])? Self::$variant => <$format>::columns(record, out),)+
+                match self.format {
+                    $($(#[cfg($cfg)])? Format::$variant => <$format>::columns(*self, record, out),)+
                 }
             }
 
             #[inline]
-            fn end(&self, out: &mut Vec<u8>) {
-                match self {
-                    $($(#[cfg($cfg)])? Self::$variant => <$format>::end_row(out),)+
+            fn end(&self, log: &'static LogType, start: usize, out: &mut Vec<u8>) {
+                match self.format {
+                    $($(#[cfg($cfg)])? Format::$variant => <$format>::end_row(log, start, out),)+
                 }
             }
         }
@@ -205,6 +234,10 @@ formats! {
     Tsv => tsv::Tsv, "tsv";
     /// One JSON object on each line, as Zeek writes with `LogAscii::use_json`.
     Json => json::Json, "json";
+    /// One JSON document of the Elastic Common Schema 8 on each line, with places for the rest as Elastic's integration for Zeek has them.
+    Ecs => ecs::Ecs, "ecs";
+    /// One JSON event on each line in the words of Suricata 8's EVE.
+    Eve => eve::Eve, "eve";
     /// One MessagePack map for each row, with times to the nanosecond.
     MsgPack => msgpack::MsgPack, "msgpack";
     /// Words with blanks between, layer by layer: time, addresses, ports, and what the log tells; nothing is rounded.
@@ -260,8 +293,9 @@ mod tests {
 
     fn row_of<F: RowFormat>() -> Vec<u8> {
         let mut out = b"before\n".to_vec();
-        F::columns(&Note { text: "#close" }, &mut out);
-        F::end_row(&mut out);
+        let note = Note { text: "#close" };
+        F::columns(Format::Tsv.into(), &note, &mut out);
+        F::end_row(note.log(), 7, &mut out);
         out
     }
 

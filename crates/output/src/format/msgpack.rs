@@ -5,7 +5,7 @@
 //! no text and characters that control or turn a terminal are `\xNN`, so that a value is the same in both formats.
 
 use netsniff_analysis::record::{Elements, FieldInfo, LogType, Record, Value, Visitor};
-use netsniff_packet::Address;
+use netsniff_packet::{Address, Timestamp};
 use rmp::Marker;
 use rmp::encode::{
     write_array_len, write_bool, write_ext_meta, write_f64, write_map_len, write_nil, write_sint,
@@ -14,7 +14,7 @@ use rmp::encode::{
 
 use super::digits;
 use super::letters::letters;
-use super::{LogEncoder, RowFormat, StreamLayout};
+use super::{LogEncoder, RowFormat, RowStyle, StreamLayout};
 
 /// MessagePack maps, one behind the other.
 ///
@@ -33,12 +33,12 @@ impl RowFormat for MsgPack {
     const EXTENSION: &'static str = "msgpack";
 
     #[inline]
-    fn begin_row(out: &mut Vec<u8>) {
+    fn begin_row<R: Record>(_: RowStyle, _: &R, _: Option<Timestamp>, out: &mut Vec<u8>) {
         count(out, 0);
     }
 
     #[inline]
-    fn columns<R: Record>(record: &R, out: &mut Vec<u8>) {
+    fn columns<R: Record>(_: RowStyle, record: &R, out: &mut Vec<u8>) {
         let (_, members) = split(out);
         out.truncate(out.len().saturating_sub(COUNT));
         let mut visitor = Members { out, members };
@@ -189,10 +189,9 @@ fn time(out: &mut Vec<u8>, nanos: i64) {
 mod tests {
     use netsniff_analysis::SortKey;
     use netsniff_analysis::record::Seconds;
-    use netsniff_packet::Timestamp;
+    use netsniff_analysis::rows::Encode as _;
     use rmpv::Value as Read;
 
-    use super::super::json::Json;
     use super::*;
     use crate::{Format, LiveSink as _, LogFiles, Roll, RowSink as _};
 
@@ -259,9 +258,7 @@ mod tests {
         for bytes in texts {
             let text = Text { text: bytes };
             let mut json = Vec::new();
-            Json::begin_row(&mut json);
-            Json::columns(&text, &mut json);
-            Json::end_row(&mut json);
+            RowStyle::of(Format::Json).encode(&text, None, &mut json);
             let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
             assert_eq!(one(Value::Bytes(bytes)).as_str(), json["text"].as_str());
         }
@@ -300,11 +297,10 @@ mod tests {
     fn maps_leave_out_what_is_not_set_whatever_parts_they_come_in() {
         let row = |records: &[Pair]| {
             let mut row = Vec::new();
-            MsgPack::begin_row(&mut row);
+            count(&mut row, 0);
             for record in records {
-                MsgPack::columns(record, &mut row);
+                RowStyle::of(Format::MsgPack).columns(record, &mut row);
             }
-            MsgPack::end_row(&mut row);
             let mut file = Vec::new();
             Maps.row(&row, &mut file);
             assert!(file.len() <= row.len(), "a file is no larger than what was counted");
@@ -326,12 +322,12 @@ mod tests {
         let mut files = LogFiles::live(&path, Format::MsgPack, roll, Timestamp::EPOCH).unwrap();
         for number in 0..100 {
             let mut row = Vec::new();
-            MsgPack::begin_row(&mut row);
+            count(&mut row, 0);
             // From 16 members on a map begins with more bytes.
             for one in 0..number % 12 {
-                MsgPack::columns(&Pair { one, other: Some(number) }, &mut row);
+                let pair = Pair { one, other: Some(number) };
+                RowStyle::of(Format::MsgPack).columns(&pair, &mut row);
             }
-            MsgPack::end_row(&mut row);
             files.row(0, &SortKey::first_at(Timestamp::EPOCH), &row).unwrap();
         }
         files.end(Timestamp::EPOCH).unwrap();

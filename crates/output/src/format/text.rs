@@ -10,7 +10,7 @@ use netsniff_packet::{Address, Timestamp};
 
 use super::digits;
 use super::json;
-use super::{LogEncoder, RowFormat, StreamLayout};
+use super::{LogEncoder, RowFormat, RowStyle, StreamLayout};
 
 /// Lines that tell a record as its packets are made: the network's part, the transport's, and the log's own.
 ///
@@ -34,7 +34,7 @@ const PATH: &str = "_path";
 impl RowFormat for Text {
     const EXTENSION: &'static str = "txt";
 
-    fn columns<R: Record>(record: &R, out: &mut Vec<u8>) {
+    fn columns<R: Record>(_: RowStyle, record: &R, out: &mut Vec<u8>) {
         let log = record.log();
         let mut words = Words {
             out,
@@ -47,7 +47,7 @@ impl RowFormat for Text {
         record.visit(&mut words);
     }
 
-    fn end_row(out: &mut Vec<u8>) {
+    fn end_row(_: &'static LogType, _: usize, out: &mut Vec<u8>) {
         out.push(b'\n');
     }
 

@@ -8,7 +8,7 @@ use netsniff_packet::Timestamp;
 
 use super::digits;
 use super::line::Line;
-use super::{LogEncoder, RowFormat};
+use super::{LogEncoder, RowFormat, RowStyle};
 
 /// Zeek's tab-separated format with its default separators, and UTF-8 left as it is, but for signs that are no text.
 pub(super) struct Tsv;
@@ -22,7 +22,7 @@ impl RowFormat for Tsv {
     const EXTENSION: &'static str = "log";
 
     #[inline]
-    fn columns<R: Record>(record: &R, out: &mut Vec<u8>) {
+    fn columns<R: Record>(_: RowStyle, record: &R, out: &mut Vec<u8>) {
         let start = out.len();
         let mut columns = Columns { line: Line::new(out) };
         record.visit(&mut columns);
@@ -34,7 +34,7 @@ impl RowFormat for Tsv {
     }
 
     #[inline]
-    fn end_row(out: &mut Vec<u8>) {
+    fn end_row(_: &'static LogType, _: usize, out: &mut Vec<u8>) {
         out.push(b'\n');
     }
 

@@ -9,7 +9,7 @@ use netsniff_analysis::flow::report::statistics::FlowStatistics;
 use netsniff_analysis::ingress::statistics::PacketStatistics;
 use netsniff_analysis::rows::Output;
 use netsniff_analysis::{Engine, Limits, Options};
-use netsniff_output::{Format, LogSet, Merger, RowBuffer, RowSink};
+use netsniff_output::{LogSet, Merger, RowBuffer, RowSink, RowStyle};
 use netsniff_packet::{Batch, Progress, Source, Timestamp};
 
 use super::crew;
@@ -31,7 +31,7 @@ pub struct Settings {
     /// Threads that analyse; with 1 there is only the calling thread.
     pub workers: usize,
     /// How rows are rendered; `None` where nobody wants them.
-    pub format: Option<Format>,
+    pub style: Option<RowStyle>,
     /// The logs that are wanted.
     pub logs: LogSet,
     /// Protects tables from senders who aim at them.
@@ -43,7 +43,7 @@ pub struct Settings {
 impl Settings {
     /// An empty buffer for rows as they are wanted.
     pub(crate) fn rows(&self) -> RowBuffer {
-        let rows = RowBuffer::new(self.format).only(self.logs);
+        let rows = RowBuffer::new(self.style).only(self.logs);
         let rows = rows.anonymized(self.options.anonymizer.clone());
         rows.watched(self.options.watch.clone())
     }
@@ -51,7 +51,7 @@ impl Settings {
     /// What brings such rows into one order.
     #[must_use]
     pub fn merger(&self) -> Merger {
-        let merger = Merger::new(&self.limits, self.format, self.options.anonymizer.clone());
+        let merger = Merger::new(&self.limits, self.style, self.options.anonymizer.clone());
         merger.only(self.logs).watched(self.options.watch.clone())
     }
 }

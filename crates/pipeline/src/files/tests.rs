@@ -92,7 +92,7 @@ fn analysed(
         limits: Limits::default(),
         options: Options::default(),
         workers,
-        format: Some(Format::Tsv),
+        style: Some(Format::Tsv.into()),
         logs: LogSet::ALL,
         seed: 1,
         prompt: false,

@@ -11,7 +11,7 @@ use netsniff_analysis::file::Extract;
 use netsniff_analysis::ingress::Unparsed;
 use netsniff_console::say;
 use netsniff_delivery::Books;
-use netsniff_output::{ExtractedFiles, Format, LogSet, RowSink, UnparsedFile};
+use netsniff_output::{ExtractedFiles, LogSet, RowSink, RowStyle, UnparsedFile};
 use netsniff_packet::Packet;
 use netsniff_packet::filter::Filter;
 use netsniff_pcapfile::Damage;
@@ -55,13 +55,13 @@ impl core::fmt::Debug for FileAnalysis {
 }
 
 impl FileAnalysis {
-    /// Opens the files that are named, for rows of a format, or for none. Files that cannot be read are told of by
+    /// Opens the files that are named, for rows of a style, or for none. Files that cannot be read are told of by
     /// [`Self::refused`].
     ///
     /// # Errors
     ///
     /// [`UsageError`](netsniff_console::UsageError) where options contradict each other, and what cannot be made of what they name.
-    pub fn open(args: &AnalyzeArgs, format: Option<Format>) -> anyhow::Result<Self> {
+    pub fn open(args: &AnalyzeArgs, style: Option<RowStyle>) -> anyhow::Result<Self> {
         let Request { paths, filters } = args.request()?;
         let options = args.options()?;
         let extraction = args.extraction()?;
@@ -83,7 +83,7 @@ impl FileAnalysis {
             limits: jobs.map_or(limits, |jobs| share_of(limits, jobs.engines())),
             options,
             workers: args.workers(),
-            format,
+            style,
             logs: args.logs(),
             seed: seed(),
             prompt: inputs.may_wait(),

@@ -41,7 +41,7 @@ impl<'a> AnalyzeHooks<'a> {
         extraction: Option<&'a ExtractionWriter>,
         delivering: &'a Delivering,
     ) -> Self {
-        let rows = RowBuffer::new(settings.format).only(settings.logs);
+        let rows = RowBuffer::new(settings.style).only(settings.logs);
         Self {
             writer,
             commands: writer.commands(),

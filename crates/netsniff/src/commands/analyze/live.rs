@@ -11,9 +11,9 @@ use netsniff_console::pidfile::PidFile;
 use netsniff_console::{BELOW_QUALITY, DONE, FAILED, UNDELIVERED, say};
 use netsniff_delivery::{Books, Deliveries, OnFull};
 use netsniff_output::{
-    Bounds, ContentBounds, END_WAIT, ExtractedFiles, ExtractionOutcome, ExtractionWriter, Format,
-    LiveSink, LiveStream, LogFiles, LogStream, LogWriter, Nowhere, OnFailure, RowProducer,
-    UnparsedFile, WriterSettings,
+    Bounds, ContentBounds, END_WAIT, ExtractedFiles, ExtractionOutcome, ExtractionWriter, LiveSink,
+    LiveStream, LogFiles, LogStream, LogWriter, Nowhere, OnFailure, RowProducer, UnparsedFile,
+    WriterSettings,
 };
 use netsniff_packet::Timestamp;
 use netsniff_pipeline::books::{BooksKeeper, BooksLine, RingPlace};
@@ -65,7 +65,7 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     // What writes inherits it; rings choose their own.
     pin_last(capture.cpus())?;
     let started = plan.map(|plan| plan.start(OnFull::Refuse)).transpose()?;
-    let format = target.format().or(started.as_ref().map(|_| Format::Json));
+    let style = args.style(&target)?;
     let (deliveries, delivering) = started.unwrap_or_default();
     let limits = args.limits()?;
     let extraction = extraction.map(|directory| extract_to(directory, &limits)).transpose()?;
@@ -75,7 +75,7 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         limits: share_of(limits, count),
         options: Options { anonymizer, extract, sampling: wanted.sampled(), ..options },
         workers: count,
-        format,
+        style,
         logs: args.logs(),
         seed: seed(),
         prompt: false,
@@ -219,19 +219,20 @@ impl Session<'_> {
         let now = clock::now();
         match self.target {
             Target::Nowhere => self.write(rings, sinks(Nowhere::default(), deliveries), None),
-            Target::Stream(format) => {
+            Target::Stream(style) => {
                 let sink =
-                    LiveStream::stdout(*format).context("cannot write to standard output")?;
+                    LiveStream::stdout(style.format).context("cannot write to standard output")?;
                 self.write(rings, sinks(sink, deliveries), None)
             }
-            Target::Log(format, logs) => {
-                let sink =
-                    LogStream::stdout(*format, *logs).context("cannot write to standard output")?;
+            Target::Log(style, logs) => {
+                let sink = LogStream::stdout(style.format, *logs)
+                    .context("cannot write to standard output")?;
                 self.write(rings, sinks(sink, deliveries), None)
             }
-            Target::Directory(directory, format) => {
+            Target::Directory(directory, style) => {
                 let roll = self.args.rolling().roll();
-                let sink = LogFiles::live(directory, *format, roll, now)?.telling(self.args.tell());
+                let sink = LogFiles::live(directory, style.format, roll, now)?;
+                let sink = sink.telling(self.args.tell());
                 let options = &self.settings.options;
                 let unparsed = UnparsedFile::new(directory, options, self.args.unparsed())?;
                 self.write(rings, sinks(sink, deliveries), Some(unparsed))

@@ -279,7 +279,7 @@ mod tests {
             limits: Limits::default(),
             options: Options::default(),
             workers: 1,
-            format: None,
+            style: None,
             logs: netsniff_output::LogSet::ALL,
             seed: 0,
             prompt: false,

@@ -27,9 +27,7 @@ use netsniff_console::pidfile::PidFile;
 use netsniff_console::terminal::progress::{ProgressLine, is_output_seen};
 use netsniff_console::{BELOW_QUALITY, DAMAGED, DONE, FAILED, UNDELIVERED, say};
 use netsniff_delivery::{Books, Deliveries, Delivering, OnFull};
-use netsniff_output::{
-    Format, LiveSink as _, LogFiles, LogStream, Nowhere, RowSink, Stream, UnparsedFile,
-};
+use netsniff_output::{LiveSink as _, LogFiles, LogStream, Nowhere, RowSink, Stream, UnparsedFile};
 use netsniff_pipeline::AnalysisOutcome;
 
 use super::extract::index::write;
@@ -56,8 +54,7 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let target = args.target()?;
     let plan = args.delivery().plan()?;
     let _pidfile = args.capture().pidfile.as_deref().map(PidFile::create).transpose()?;
-    let format = target.format().or(plan.as_ref().map(|_| Format::Json));
-    let mut analysis = FileAnalysis::open(args, format)?;
+    let mut analysis = FileAnalysis::open(args, args.style(&target)?)?;
     say_refused(args, &analysis);
     if analysis.is_empty() {
         return Ok(FAILED);
@@ -147,21 +144,21 @@ fn analyse(
         Target::Nowhere => {
             Ok(run_with(analysis, Nowhere::default(), deliveries, None, &mut taken)?.0)
         }
-        Target::Stream(format) => {
+        Target::Stream(style) => {
             let writer = BufWriter::with_capacity(STREAM_BUFFER, stdout());
-            let sink = Stream::new(writer, "standard output", *format)?;
+            let sink = Stream::new(writer, "standard output", style.format)?;
             let (outcome, sink) = run_with(analysis, sink, deliveries, None, &mut taken)?;
             sink.finish()?;
             Ok(outcome)
         }
-        Target::Log(format, logs) => {
-            let sink = LogStream::stdout(*format, *logs)?;
+        Target::Log(style, logs) => {
+            let sink = LogStream::stdout(style.format, *logs)?;
             let (outcome, mut sink) = run_with(analysis, sink, deliveries, None, &mut taken)?;
             sink.end(outcome.now)?;
             Ok(outcome)
         }
-        Target::Directory(directory, format) => {
-            let sink = LogFiles::create(directory, *format)?.telling(args.tell());
+        Target::Directory(directory, style) => {
+            let sink = LogFiles::create(directory, style.format)?.telling(args.tell());
             let options = &analysis.settings().options;
             let mut unparsed = UnparsedFile::new(directory, options, args.unparsed())?;
             let aside = Some(&mut unparsed);

@@ -47,14 +47,14 @@ pub(super) fn plan(settings: &Settings, target: &Target<'_>, pseudonyms: Option<
     pseudonyms.iter().for_each(|said| say(&format!("pseudonyms: {said}")));
     match target {
         Target::Nowhere => say("no logs are written; -o DIR writes them"),
-        Target::Stream(format) => {
-            say(&format!("rows of all logs go to standard output as {}", format.name()));
+        Target::Stream(style) => {
+            say(&format!("rows of all logs go to standard output as {}", style.format.name()));
         }
-        Target::Log(format, _) => {
-            say(&format!("rows of one log go to standard output as {}", format.name()));
+        Target::Log(style, _) => {
+            say(&format!("rows of one log go to standard output as {}", style.format.name()));
         }
-        Target::Directory(directory, format) => {
-            say(&format!("logs go to {} as {}", directory.display(), format.name()));
+        Target::Directory(directory, style) => {
+            say(&format!("logs go to {} as {}", directory.display(), style.format.name()));
         }
     }
 }

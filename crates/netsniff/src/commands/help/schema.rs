@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use clap::builder::PossibleValuesParser;
 use netsniff_analysis::record::{FieldInfo, LogType, Word};
 use netsniff_analysis::rows::LOGS;
+use netsniff_output::Format;
 use serde_json::{Value, json};
 
 use super::clickhouse;
@@ -118,7 +119,11 @@ fn wrap(out: &mut String, text: &str, indent: usize) {
 
 /// The schema for programs.
 fn json(logs: &[&LogType]) -> Value {
-    let field = |field: &FieldInfo| {
+    let path = |format: Format, log: &LogType, at: usize| {
+        let log = LOGS.iter().find(|known| known.path == log.path)?;
+        format.paths(log)?.get(at).cloned()?
+    };
+    let field = |log: &LogType, at: usize, field: &FieldInfo| {
         let word = |word: &Word| (word.name.to_owned(), Value::from(word.doc));
         let words: serde_json::Map<_, _> = field.words.iter().map(word).collect();
         json!({
@@ -129,10 +134,13 @@ fn json(logs: &[&LogType]) -> Value {
             "origin": field.origin.name(),
             "doc": field.doc,
             "words": Some(words).filter(|words| !words.is_empty()),
+            "ecs": path(Format::Ecs, log, at),
+            "eve": path(Format::Eve, log, at),
         })
     };
     let log = |log: &&LogType| {
-        let fields: Vec<_> = log.fields.iter().map(field).collect();
+        let fields = log.fields.iter().enumerate();
+        let fields: Vec<_> = fields.map(|(at, it)| field(log, at, it)).collect();
         json!({ "log": log.path, "doc": log.doc, "fields": fields })
     };
     logs.iter().map(log).collect()

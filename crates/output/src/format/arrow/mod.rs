@@ -16,7 +16,7 @@ use netsniff_packet::Timestamp;
 
 pub use self::columns::{BatchBuilder, schema};
 use super::cells;
-use super::{LogEncoder, RowFormat};
+use super::{LogEncoder, RowFormat, RowStyle};
 
 /// Batches of columns.
 pub(super) struct Arrow;
@@ -25,7 +25,7 @@ impl RowFormat for Arrow {
     const EXTENSION: &'static str = "arrows";
 
     #[inline]
-    fn columns<R: Record>(record: &R, out: &mut Vec<u8>) {
+    fn columns<R: Record>(_: RowStyle, record: &R, out: &mut Vec<u8>) {
         cells::columns(record, out);
     }
 

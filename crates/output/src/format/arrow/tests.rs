@@ -19,7 +19,7 @@ fn stream(rows: &[All<'_>], settles: impl Fn(usize) -> bool) -> Vec<u8> {
     batches.header(Timestamp::EPOCH, &mut out);
     for (at, row) in rows.iter().enumerate() {
         let mut cells = Vec::new();
-        Arrow::columns(row, &mut cells);
+        Arrow::columns(crate::Format::Arrow.into(), row, &mut cells);
         batches.row(&cells, &mut out);
         assert!(batches.unsettled() >= cells.len());
         if settles(at) {

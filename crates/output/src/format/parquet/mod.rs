@@ -26,7 +26,7 @@ use parquet::schema::types::SchemaDescriptor;
 
 use self::columns::{Column, is_looked_up, schema};
 use super::cells::{self, Cells};
-use super::{LogEncoder, RowFormat};
+use super::{LogEncoder, RowFormat, RowStyle};
 
 /// What a file begins and ends with.
 const MAGIC: &[u8] = b"PAR1";
@@ -45,7 +45,7 @@ impl RowFormat for Parquet {
     const IS_READ_WHOLE: bool = true;
 
     #[inline]
-    fn columns<R: Record>(record: &R, out: &mut Vec<u8>) {
+    fn columns<R: Record>(_: RowStyle, record: &R, out: &mut Vec<u8>) {
         cells::columns(record, out);
     }
 

@@ -1,6 +1,6 @@
 //! Files that are written are read back by the reader of the crate `parquet`, row by row, and compared with the JSON of the same rows.
 
-use netsniff_analysis::rows::LOGS;
+use netsniff_analysis::rows::{Encode as _, LOGS};
 use parquet::file::properties::ReaderProperties;
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::file::serialized_reader::ReadOptionsBuilder;
@@ -8,6 +8,7 @@ use parquet::record::{Field, Row};
 use serde_json::{Value as Json, json};
 
 use super::*;
+use crate::Format;
 use crate::format::all_types::{All, json, rows};
 
 /// What a writer makes of rows, of which `settles` says behind which ones they are settled.
@@ -17,7 +18,7 @@ fn file(rows: &[All<'_>], settles: impl Fn(usize) -> bool) -> (Vec<u8>, Table) {
     table.header(Timestamp::EPOCH, &mut out);
     for (at, row) in rows.iter().enumerate() {
         let mut cells = Vec::new();
-        Parquet::columns(row, &mut cells);
+        RowStyle::of(Format::Parquet).columns(row, &mut cells);
         table.row(&cells, &mut out);
         if settles(at) {
             table.settle(&mut out).unwrap();
@@ -85,7 +86,7 @@ fn rows_that_were_refused_are_in_no_footer() {
     table.refused(10);
     for row in &rows[20..50] {
         let mut cells = Vec::new();
-        Parquet::columns(row, &mut cells);
+        RowStyle::of(Format::Parquet).columns(row, &mut cells);
         table.row(&cells, &mut out);
     }
     table.settle(&mut out).unwrap();
@@ -104,7 +105,7 @@ fn an_end_may_be_taken_back_and_another_file_begun() {
     assert_reads(&ended(out, &mut table), &rows[..5]);
     // Rows that are kept go into the next file.
     let mut cells = Vec::new();
-    Parquet::columns(&rows[5], &mut cells);
+    RowStyle::of(Format::Parquet).columns(&rows[5], &mut cells);
     let mut out = Vec::new();
     table.row(&cells, &mut out);
     assert!(out.is_empty() && table.kept_bytes() >= cells.len());

@@ -4,7 +4,7 @@ use netsniff_analysis::Engine;
 use netsniff_analysis::flow::report::statistics::FlowStatistics;
 use netsniff_analysis::ingress::statistics::PacketStatistics;
 use netsniff_analysis::rows::Output;
-use netsniff_output::{Format, RowSink};
+use netsniff_output::{RowSink, RowStyle};
 use netsniff_packet::Progress;
 use netsniff_pcapfile::Head;
 
@@ -21,7 +21,7 @@ pub(super) struct Carrier<'a, S, P: OpenPart, A, K: RowSink> {
     attendant: &'a mut A,
     board: &'a Board<P>,
     engine: Engine,
-    output: Output<&'a mut K, Format>,
+    output: Output<&'a mut K, RowStyle>,
     /// What engines counted that are left.
     past: Past,
     /// Parts whose engines were taken over.

@@ -26,7 +26,7 @@ fn capture(day: usize) -> Vec<u8> {
     for at in 0..2000_u16 {
         let frame = udp_frame(&host(1 + (at % 99) as u8, 4000 + at), &host(200, 5000), 0, b"hello");
         let frame = frame.unwrap();
-        let timestamp = Timestamp::from_secs_nanos(86_400 * day as i64, u32::from(at) * 10_000_000);
+        let timestamp = Timestamp::from_secs_nanos(86_400 * day as i64, i64::from(at) * 10_000_000);
         let wire_len = frame.len() as u32;
         let link_type = LinkType::ETHERNET;
         let packet = Packet { timestamp, data: &frame, wire_len, link_type, interface: 0 };
@@ -175,7 +175,8 @@ fn settings() -> Settings {
         limits: Limits::default(),
         options: Options::default(),
         workers: 1,
-        format: Some(Format::Tsv),
+        style: Some(Format::Tsv.into()),
+        logs: netsniff_output::LogSet::ALL,
         seed: 1,
         prompt: false,
     }

@@ -12,7 +12,7 @@ use netsniff_analysis::reassembly::stream::GapCause;
 use netsniff_analysis::rows::{Collector, TakeComplete};
 use netsniff_analysis::{Engine, SortKey};
 use netsniff_capture::counters::Occupancy;
-use netsniff_output::{Format, HandedOver, RowBuffer, RowProducer};
+use netsniff_output::{HandedOver, RowBuffer, RowProducer, RowStyle};
 use netsniff_packet::{Loss, Packet, PacketRecord, Stage, Timestamp};
 
 use super::books::{HeldBehindHoles, RingReport};
@@ -70,7 +70,7 @@ impl HandOver {
     }
 }
 
-impl TakeComplete<Format> for HandOver {
+impl TakeComplete<RowStyle> for HandOver {
     fn take_complete(&mut self, waiting: &mut RowBuffer, watermark: SortKey) {
         waiting.take_before(watermark, &mut self.complete);
         self.watermark = watermark.time.min(self.end);
@@ -87,7 +87,7 @@ pub struct Analyser {
     odd: Odd,
     /// Gets the packets, too.
     also: Option<Box<dyn Consumer>>,
-    rows: Collector<Format, HandOver>,
+    rows: Collector<RowStyle, HandOver>,
     /// Chooses the depth by how full the ring is; `None` where it stays.
     shedding: Option<Shedding>,
     /// Counts the flows that another ring has, too, where somebody can, with the number of this ring.

@@ -20,7 +20,7 @@ fn start(bytes: usize) -> (Analyser, LogWriter) {
 
 /// One whose rows go there.
 fn start_with(sink: impl LiveSink, bytes: usize) -> (Analyser, LogWriter) {
-    let (limits, format) = (Limits::default(), Some(Format::Tsv));
+    let (limits, style) = (Limits::default(), Some(Format::Tsv.into()));
     let settings = WriterSettings {
         producers: 1,
         bounds: Bounds { bytes, ..Bounds::default() },
@@ -28,13 +28,13 @@ fn start_with(sink: impl LiveSink, bytes: usize) -> (Analyser, LogWriter) {
         end_wait: Duration::from_secs(10),
         tell: Box::new(|said| panic!("{said}")),
     };
-    let merger = Merger::new(&limits, format, None);
+    let merger = Merger::new(&limits, style, None);
     let (writer, rows) = LogWriter::start(sink, merger, settings).unwrap();
     let settings = Settings {
         limits,
         options: Options::default(),
         workers: 1,
-        format,
+        style,
         logs: LogSet::ALL,
         seed: 1,
         prompt: false,

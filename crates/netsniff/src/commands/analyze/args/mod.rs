@@ -2,6 +2,7 @@
 
 pub(super) mod depth;
 mod extraction;
+mod format;
 mod modes;
 mod notices;
 mod parent;
@@ -22,7 +23,7 @@ use netsniff_analysis::{Limits, Options};
 use netsniff_console::paths::is_stdin;
 use netsniff_console::quantity::{at_least_one, interval, percentage, size};
 use netsniff_console::{UsageError, say};
-use netsniff_output::LogSet;
+use netsniff_output::{LogSet, RowStyle};
 use netsniff_packet::decode::TunnelPorts;
 use netsniff_packet::filter::Filter;
 use netsniff_pipeline::Jobs;
@@ -323,6 +324,14 @@ impl AnalyzeArgs {
 
     pub(super) fn target(&self) -> Result<Target<'_>, UsageError> {
         self.output.target(self.json, self.delivery.is_wanted())
+    }
+
+    /// How rows are rendered, which are written to a target or delivered alone.
+    pub(super) fn style(&self, target: &Target<'_>) -> Result<Option<RowStyle>, UsageError> {
+        match target.style() {
+            None if self.delivery.is_wanted() => self.output.delivered().map(Some),
+            style => Ok(style),
+        }
     }
 
     /// The logs that are wanted.

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use netsniff_analysis::rows::LOGS;
 use netsniff_console::UsageError;
-use netsniff_output::{Format, LogSet};
+use netsniff_output::{Format, LogSet, RowStyle};
+
+use super::format::FormatArgs;
 
 /// Where logs go, and how they are written.
 #[derive(Debug, Default, clap::Args)]
@@ -12,9 +14,8 @@ pub(super) struct OutputArgs {
     /// Write the logs to this directory, one file each; `-` streams the rows of all logs to standard output
     #[arg(short, long, visible_short_alias = 'd', value_name = "DIR")]
     output: Option<PathBuf>,
-    /// How logs are written; tsv unless told, for `-o -` and beside --deliver json
-    #[arg(long, value_enum, requires = "output")]
-    format: Option<Format>,
+    #[command(flatten)]
+    format: FormatArgs,
     /// Write these logs alone, as conn,dns; may be repeated. With one of them, `-o -` is that log in any format
     #[arg(long = "log", value_name = "NAME,…", requires = "rows", value_delimiter = ',', value_parser = log)]
     logs: Vec<LogSet>,
@@ -24,21 +25,19 @@ pub(super) struct OutputArgs {
 pub(in crate::commands::analyze) enum Target<'a> {
     Nowhere,
     /// All of them to standard output.
-    Stream(Format),
+    Stream(RowStyle),
     /// One of them to standard output.
-    Log(Format, LogSet),
+    Log(RowStyle, LogSet),
     /// One file each in a directory.
-    Directory(&'a Path, Format),
+    Directory(&'a Path, RowStyle),
 }
 
 impl Target<'_> {
     /// How rows are rendered; `None` where there are none.
-    pub(in crate::commands::analyze) const fn format(&self) -> Option<Format> {
+    pub(in crate::commands::analyze) const fn style(&self) -> Option<RowStyle> {
         match self {
             Self::Nowhere => None,
-            Self::Stream(format) | Self::Log(format, _) | Self::Directory(_, format) => {
-                Some(*format)
-            }
+            Self::Stream(style) | Self::Log(style, _) | Self::Directory(_, style) => Some(*style),
         }
     }
 
@@ -49,28 +48,22 @@ impl Target<'_> {
 }
 
 impl OutputArgs {
-    /// Where the logs go, unless the summary as JSON would be in their way. Rows are rendered once: those that are also
-    /// delivered are JSON.
+    /// Where the logs go, unless the summary as JSON would be in their way.
     pub(super) fn target(&self, json: bool, delivers: bool) -> Result<Target<'_>, UsageError> {
         let Some(output) = &self.output else { return Ok(Target::Nowhere) };
-        if delivers && self.format.is_some_and(|format| format != Format::Json) {
-            let said = "--deliver and --format: rows are delivered as json, and so are the logs beside them";
-            return Err(UsageError(said.to_owned()));
-        }
         if output != Path::new("-") {
-            let usual = if delivers { Format::Json } else { Format::Tsv };
-            return Ok(Target::Directory(output, self.format.unwrap_or(usual)));
+            return Ok(Target::Directory(output, self.format.of_files(delivers)?));
         }
         if json {
             let unfit = "-o - and --json would both write to standard output; write the logs to a directory";
             return Err(UsageError(unfit.to_owned()));
         }
-        let format = self.format.unwrap_or(Format::Json);
-        if format.streams() {
-            return Ok(Target::Stream(format));
+        let style = self.format.of_stream(delivers)?;
+        if style.format.streams() {
+            return Ok(Target::Stream(style));
         }
         if self.logs().places().count() == 1 {
-            return Ok(Target::Log(format, self.logs()));
+            return Ok(Target::Log(style, self.logs()));
         }
         let names =
             Format::ALL.iter().filter(|format| format.streams()).map(|format| format.name());
@@ -78,8 +71,13 @@ impl OutputArgs {
         Err(UsageError(format!(
             "-o - writes all logs into one stream, which only these can: --format {names}; name one log, as --log conn, or \
              a directory, for {}",
-            format.name()
+            style.format.name()
         )))
+    }
+
+    /// How rows are rendered that are delivered and written nowhere else.
+    pub(super) fn delivered(&self) -> Result<RowStyle, UsageError> {
+        self.format.of_files(true)
     }
 
     /// The logs that are wanted.
