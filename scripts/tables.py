@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""Compares Parquet files and Arrow streams of netsniff with its TSV, as DuckDB, pandas, polars and pyarrow read them.
+"""Compares Parquet files and Arrow streams of netsniff with its TSV, as DuckDB, pandas, polars, pyarrow and Spark read them.
 
 Usage: tables.py NETSNIFF CAPTURE...
 
-Each capture is analysed three times. Each column of each row of each log must have the value that the TSV has. Prints what was
-compared; ends with 1 where something differs.
+Spark is left out where there is no Java. Each capture is analysed three times. Each column of each row of each log must have the value that
+the TSV has. Prints what was compared; ends with 1 where something differs.
 """
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from datetime import timezone
 from pathlib import Path
 
@@ -19,6 +22,8 @@ import pandas
 import polars
 import pyarrow.ipc
 import pyarrow.parquet
+import pyspark
+from pyspark.sql import SparkSession
 
 EPOCH = pandas.Timestamp(0, tz="UTC")
 
@@ -93,6 +98,24 @@ def of_pyarrow(path):
     return table.column_names, zip(*(column.to_pylist() for column in table.columns))
 
 
+def of_spark(paths):
+    """The tables of one log, each with its columns and rows. One job reads all of them, since jobs take long to begin."""
+    # Spark gives times without a zone, in that of the process.
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    builder = SparkSession.builder.master("local[*]").config("spark.sql.session.timeZone", "UTC")
+    # No file is divided, so that its rows stay in their order.
+    builder = builder.config("spark.sql.files.maxPartitionBytes", str(1 << 40))
+    builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
+    builder = builder.config("spark.log.level", "ERROR").config("spark.driver.bindAddress", "127.0.0.1")
+    builder = builder.config("spark.driver.host", "127.0.0.1")
+    frame = builder.getOrCreate().read.parquet(*map(str, paths)).select("*", "_metadata.file_path")
+    tables = {path: (frame.columns[:-1], []) for path in paths}
+    for *values, path in frame.collect():
+        tables[Path(path.removeprefix("file:"))][1].append(values)
+    return tables
+
+
 def of_pyarrow_stream(path):
     with pyarrow.ipc.open_stream(path) as stream:
         table = stream.read_all()
@@ -104,7 +127,7 @@ def of_polars_stream(path):
     return frame.columns, frame.iter_rows()
 
 
-# Who reads which format, and what its files end with.
+# Who reads which format file by file, and what its files end with.
 READERS = {
     ("parquet", "DuckDB"): of_duckdb,
     ("parquet", "pandas"): of_pandas,
@@ -113,6 +136,7 @@ READERS = {
     ("arrow", "polars"): of_polars_stream,
     ("arrow", "pyarrow"): of_pyarrow_stream,
 }
+SPARK = ("parquet", "Spark")
 EXTENSIONS = {"parquet": "parquet", "arrow": "arrows"}
 
 
@@ -129,10 +153,9 @@ def tsv(path):
     return names, kinds, rows
 
 
-def compared(reader, table, log):
+def compared(columns, found, log):
     """The values that are the same, and a sentence of the first one that is not."""
     names, kinds, rows = log
-    columns, found = READERS[reader](table)
     if list(columns) != names:
         return 0, f"columns {columns}"
     found, same = list(found), 0
@@ -146,36 +169,72 @@ def compared(reader, table, log):
     return same, None
 
 
+def analysed(netsniff, capture, folder):
+    """The logs of a capture, as TSV and in each other format: their names, with a sentence where they are not the same."""
+    for kind in ("tsv", *EXTENSIONS):
+        command = [netsniff, "analyze", "-q", capture, "-o", f"{folder}/{kind}"]
+        command += ["--format", kind, "--series", "1s", "--notices"]
+        subprocess.run(command, check=False, stderr=subprocess.DEVNULL)
+    names = sorted(path.stem for path in (folder / "tsv").glob("*.log"))
+    for kind, extension in EXTENSIONS.items():
+        found = sorted(path.stem for path in (folder / kind).glob(f"*.{extension}"))
+        if found != names:
+            return names, f"other logs in {kind}: {found}"
+    return names, None
+
+
+def file_of(folder, kind, name):
+    return folder / kind / f"{name}.{EXTENSIONS[kind]}"
+
+
+class Comparison:
+    """Values that are the same, by format and reader, and how many logs are not."""
+
+    def __init__(self):
+        self.values = dict.fromkeys(READERS, 0)
+        self.wrong = 0
+
+    def tell(self, capture, why):
+        print(f"{capture}: {why}")
+        self.wrong += 1
+
+    def compare(self, reader, capture, name, table, log):
+        same, why = compared(*table, log)
+        self.values[reader] = self.values.get(reader, 0) + same
+        if why:
+            self.tell(capture, f"{name}, {', '.join(reader)}: {why}")
+
+
 def main():
     netsniff, captures = sys.argv[1], sys.argv[2:]
-    values, logs, wrong = dict.fromkeys(READERS, 0), 0, 0
-    for capture in captures:
-        with tempfile.TemporaryDirectory() as scratch:
-            for kind in ("tsv", *EXTENSIONS):
-                command = [netsniff, "analyze", "-q", capture, "-o", f"{scratch}/{kind}"]
-                command += ["--format", kind, "--series", "1s", "--notices"]
-                subprocess.run(command, check=False, stderr=subprocess.DEVNULL)
-            paths = sorted(Path(scratch, "tsv").glob("*.log"))
-            for kind, extension in EXTENSIONS.items():
-                found = {path.stem for path in Path(scratch, kind).glob(f"*.{extension}")}
-                if found != {path.stem for path in paths}:
-                    print(f"{capture}: other logs in {kind}: {sorted(found)}")
-                    wrong += 1
-            for path in paths:
-                log = tsv(path)
-                logs += 1
-                for kind, reader in READERS:
-                    file = Path(scratch, kind, f"{path.stem}.{EXTENSIONS[kind]}")
-                    same, why = compared((kind, reader), file, log)
-                    values[kind, reader] += same
-                    if why:
-                        print(f"{capture}: {path.stem}, {kind}, {reader}: {why}")
-                        wrong += 1
-    versions = {"DuckDB": duckdb, "pandas": pandas, "polars": polars, "pyarrow": pyarrow}
-    for (kind, reader), count in values.items():
-        print(f"{kind}, {reader} {versions[reader].__version__}: {count} values as in the TSV")
-    print(f"{len(captures)} captures, {logs} logs, {wrong} differences")
-    return 1 if wrong or not all(values.values()) else 0
+    comparison = Comparison()
+    with tempfile.TemporaryDirectory() as scratch:
+        # The tables of each log, with the capture that each is of.
+        logs = {}
+        for number, capture in enumerate(captures):
+            folder = Path(scratch, str(number))
+            names, why = analysed(netsniff, capture, folder)
+            if why:
+                comparison.tell(capture, why)
+            for name in names:
+                log = tsv(folder / "tsv" / f"{name}.log")
+                logs.setdefault(name, []).append((capture, file_of(folder, "parquet", name), log))
+                for reader, read_table in READERS.items():
+                    table = read_table(file_of(folder, reader[0], name))
+                    comparison.compare(reader, capture, name, table, log)
+        if shutil.which("java"):
+            for name, all_of_it in logs.items():
+                tables = of_spark([table for _, table, _ in all_of_it])
+                for capture, table, log in all_of_it:
+                    comparison.compare(SPARK, capture, name, tables[table], log)
+        else:
+            print("SKIPPED: java: tables: Spark reads none of them")
+    versions = {"DuckDB": duckdb, "pandas": pandas, "polars": polars, "pyarrow": pyarrow, "Spark": pyspark}
+    for (kind, reader), same in comparison.values.items():
+        print(f"{kind}, {reader} {versions[reader].__version__}: {same} values as in the TSV")
+    count = sum(map(len, logs.values()))
+    print(f"{len(captures)} captures, {count} logs, {comparison.wrong} differences")
+    return 1 if comparison.wrong or not all(comparison.values.values()) else 0
 
 
 if __name__ == "__main__":
