@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use netsniff_analysis::log::capture::CaptureVerdict;
-use netsniff_output::WriterStatistics;
+use netsniff_output::{RowTally, WriterStatistics};
 use netsniff_pipeline::books::{BooksLine, BooksScope};
 use netsniff_pipeline::live::LinkState;
 use serde::Serialize;
@@ -128,7 +128,7 @@ impl Health {
     pub(super) fn rows(&mut self, rows: &WriterStatistics) {
         let why = ["could not be written", "came faster than they were written", "came too late"];
         let now =
-            [&rows.refused_failed, &rows.refused_full, &rows.refused_end].map(|of| of.total());
+            [&rows.refused_failed, &rows.refused_full, &rows.refused_end].map(RowTally::total);
         let new = |at: usize| now[at].saturating_sub(self.before[at]);
         let most = (0..3).max_by_key(|at| new(*at)).filter(|at| new(*at) > 0);
         self.new_refused = most.map(|most| ((0..3).map(new).sum(), why[most]));

@@ -207,7 +207,7 @@ fn add_rows(rows: &WriterStatistics, text: &mut Exposition) {
 /// What is captured, in a line: the rate since the books before, and losses. What nobody knows is left out.
 fn status(entries: &[BooksLine], before: &mut Option<(u64, Timestamp)>, now: Timestamp) -> String {
     let lines = || entries.iter().filter(|of| matches!(of.place, BooksScope::Interface(_)));
-    let names: Vec<_> = lines().map(|of| place(of)).collect();
+    let names: Vec<_> = lines().map(place).collect();
     let delivered: Option<u64> = lines().map(BooksLine::delivered).sum();
     let mut parts = vec![format!("capturing on {}", names.join(", "))];
     if let Some(delivered) = delivered {
