@@ -15,8 +15,9 @@ use netsniff_lab::commands::Program;
 
 use crate::commands::help::{completions, man, schema};
 use crate::commands::{
-    analyze, anonymize, config as config_command, delivery, doctor, extcap, extract, generate,
-    info, lab, protocols, receive, record, replay, report, run as service, selftest, sort,
+    analyze, anonymize, collect, config as config_command, delivery, doctor, extcap, extract,
+    generate, info, lab, protocols, receive, record, replay, report, run as service, selftest,
+    sort,
 };
 use crate::config::{self, ConfigArgs};
 use crate::meant_command::with_command;
@@ -47,6 +48,7 @@ pub(crate) struct Cli {
 enum Command {
     Analyze(Box<analyze::AnalyzeArgs>),
     Anonymize(anonymize::AnonymizeArgs),
+    Collect(Box<collect::CollectArgs>),
     Deliver(delivery::DeliverArgs),
     Doctor(Box<doctor::DoctorArgs>),
     Extcap(Box<extcap::ExtcapArgs>),
@@ -132,6 +134,7 @@ fn run(cli: Cli) -> (ExitCode, bool) {
     let result = match cli.command {
         Command::Analyze(args) => analyze::run(&args),
         Command::Anonymize(args) => anonymize::run(&args),
+        Command::Collect(args) => collect::run(&args),
         Command::Deliver(args) => delivery::run(&args),
         Command::Doctor(args) => doctor::run(&args, PROGRAM),
         Command::Extcap(args) => extcap::run(&args),

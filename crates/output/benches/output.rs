@@ -33,7 +33,7 @@ fn conn(number: u64) -> Conn<'static> {
         duration: Some(Interval::from_nanos(163_820_000 + number as i64 * 1000)),
         orig_bytes: Some(517 + number),
         resp_bytes: Some(14_231),
-        conn_state: ConnState::Sf,
+        conn_state: Some(ConnState::Sf),
         local_orig: Some(true),
         local_resp: Some(false),
         missed_bytes: Some(0),

@@ -9,6 +9,7 @@
 
 pub mod books;
 pub mod carving;
+pub mod collecting;
 mod files;
 pub mod live;
 pub mod receiving;

@@ -9,7 +9,7 @@ pub mod community_id;
 pub mod uid;
 
 use netsniff_packet::Address;
-use netsniff_packet::decode::{Icmp, Ip, Transport};
+use netsniff_packet::decode::{Ip, Transport};
 
 /// ICMP's protocol number.
 pub const ICMP: u8 = 1;
@@ -62,7 +62,7 @@ impl FlowKey {
         let (source, destination, one_way) = match transport {
             Transport::Tcp(tcp) => (tcp.source_port, tcp.destination_port, false),
             Transport::Udp(udp) => (udp.source_port, udp.destination_port, false),
-            Transport::Icmp(icmp) => icmp_ports(icmp, ip.protocol),
+            Transport::Icmp(icmp) => icmp_ports(icmp.kind, icmp.code, ip.protocol),
             // Zeek knows no SCTP: such flows are told apart by their addresses alone.
             Transport::Sctp(_) | Transport::Other => (0, 0, false),
             Transport::None => return None,
@@ -73,6 +73,20 @@ impl FlowKey {
             ip.protocol,
             one_way,
         ))
+    }
+
+    /// The key of messages of ICMP, or of ICMPv6, of this type and code, and the side that sends them.
+    #[must_use]
+    pub fn icmp(
+        source: Address,
+        destination: Address,
+        protocol: u8,
+        kind: u8,
+        code: u8,
+    ) -> (Self, Side) {
+        let (from, to, one_way) = icmp_ports(kind, code, protocol);
+        let end = |address, port| Endpoint { address, port };
+        Self::new(end(source, from), end(destination, to), protocol, one_way)
     }
 
     /// The key of a flow from `source` to `destination`, and the side that `source` is. Flows that
@@ -204,9 +218,9 @@ const fn fold(a: u64, b: u64) -> u64 {
 /// Type and counterpart of an ICMP message as the ports of its flow, and whether it has no
 /// counterpart (then the second is its code). RFC 792, RFC 4443, RFC 4861, RFC 2710; Zeek's
 /// `ICMP4_counterpart` and `ICMP6_counterpart`.
-fn icmp_ports(icmp: &Icmp, protocol: u8) -> (u16, u16, bool) {
+fn icmp_ports(kind: u8, code: u8, protocol: u8) -> (u16, u16, bool) {
     let counterpart = if protocol == ICMP {
-        match icmp.kind {
+        match kind {
             8 => Some(0),
             0 => Some(8),
             13 => Some(14),
@@ -220,7 +234,7 @@ fn icmp_ports(icmp: &Icmp, protocol: u8) -> (u16, u16, bool) {
             _ => None,
         }
     } else {
-        match icmp.kind {
+        match kind {
             128 => Some(129),
             129 => Some(128),
             133 => Some(134),
@@ -237,8 +251,8 @@ fn icmp_ports(icmp: &Icmp, protocol: u8) -> (u16, u16, bool) {
         }
     };
     match counterpart {
-        Some(other) => (icmp.kind.into(), other, false),
-        None => (icmp.kind.into(), icmp.code.into(), true),
+        Some(other) => (kind.into(), other, false),
+        None => (kind.into(), code.into(), true),
     }
 }
 

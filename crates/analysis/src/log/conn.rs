@@ -33,8 +33,8 @@ crate::record! {
         orig_bytes: Option<u64> => "orig_bytes", count, Bytes, Plain, Zeek;
         /// Payload bytes that the responder sent; for TCP counted by sequence numbers.
         resp_bytes: Option<u64> => "resp_bytes", count, Bytes, Plain, Zeek;
-        /// How the connection began and ended.
-        conn_state: ConnState => "conn_state", string, None, Plain, Zeek;
+        /// How the connection began and ended. Unset where an exporter did not tell enough.
+        conn_state: Option<ConnState> => "conn_state", string, None, Plain, Zeek;
         /// Whether the originator's address is local.
         local_orig: Option<bool> => "local_orig", bool, None, Plain, Zeek;
         /// Whether the responder's address is local.
@@ -73,7 +73,8 @@ crate::record! {
         /// where more was lost at once than there is room to tell apart, and for anything but TCP.
         network_missed_bytes: Option<u64> => "network_missed_bytes", count, Bytes, Plain, Netsniff;
         /// How deep this connection was analysed, to its last packet. At any depth but `protocols` nobody
-        /// looked for what is said in it: `service` is unset then, or has what was found before.
+        /// looked for what is said in it: `service` is unset then, or has what was found before. What an exporter
+        /// told of has the depth `flows`.
         depth: Depth => "depth", enum, None, Plain, Netsniff;
         /// Packets whose IPv4 header, TCP, UDP or ICMP checksum is wrong and that were analysed all
         /// the same; with `--checksums discard` those that were left out for it, apart from wrong
@@ -127,7 +128,7 @@ crate::words! {
         /// Both sides were seen from the begin, and nothing that they say is missing.
         Clean => "clean",
         /// The capture lost something of it: the other side got what was never seen, or the capture
-        /// tells of packets lost while it was alive.
+        /// tells of packets lost while it was alive, or messages of its exporter were.
         Touched => "touched",
         /// Something is missing, and its packets do not tell who lost it; or more was lost at once than there
         /// is room to tell apart; or the network seems to have lost what may only have been late; or both sides went on with
@@ -137,7 +138,7 @@ crate::words! {
         /// much was sent.
         Suspect => "suspect",
         /// Its packets would not show a loss: it is not TCP, only one side was seen, it was picked up in
-        /// its middle, or nobody looked (`depth` is `flows`).
+        /// its middle, or nobody looked (`depth` is `flows`), as with all that an exporter told of.
         Unknown => "unknown",
     }
 }

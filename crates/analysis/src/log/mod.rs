@@ -3,6 +3,8 @@
 
 pub mod capture;
 pub mod conn;
+pub mod exported;
+pub mod exporters;
 pub mod gaps;
 pub mod intel;
 pub mod notice;
@@ -15,6 +17,8 @@ pub mod weird;
 
 pub use capture::Capture;
 pub use conn::Conn;
+pub use exported::Exported;
+pub use exporters::Exporters;
 pub use gaps::Gaps;
 pub use intel::Intel;
 pub use notice::{Confidence, Notice};

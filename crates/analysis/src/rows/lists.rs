@@ -5,13 +5,16 @@ use std::sync::LazyLock;
 
 use crate::correlator::MakeJoin;
 use crate::file;
-use crate::log::{Capture, Conn, Gaps, Intel, Notice, Rtt, Series, SeriesConn, Tcp, Tunnel, Weird};
+use crate::log::{
+    Capture, Conn, Exported, Exporters, Gaps, Intel, Notice, Rtt, Series, SeriesConn, Tcp, Tunnel,
+    Weird,
+};
 use crate::protocol::PROTOCOLS;
 use crate::record::LogType;
 use crate::series;
 
 /// The logs that no protocol makes alone.
-const CORE_LOGS: [&LogType; 13] = [
+const CORE_LOGS: [&LogType; 15] = [
     Conn::LOG,
     Tcp::LOG,
     Rtt::LOG,
@@ -23,6 +26,8 @@ const CORE_LOGS: [&LogType; 13] = [
     Tunnel::LOG,
     Notice::LOG,
     Intel::LOG,
+    Exported::LOG,
+    Exporters::LOG,
     file::FILES,
     file::PE,
 ];

@@ -2,6 +2,7 @@
 
 pub mod analyze;
 pub mod anonymize;
+pub mod collect;
 pub mod config;
 pub mod delivery;
 pub mod doctor;

@@ -7,6 +7,7 @@ mod anonymous_captures;
 mod answers;
 mod checksums;
 mod cli;
+mod collect;
 mod configuration;
 mod cookbook;
 mod deliver;

@@ -15,6 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pcapfile", &["packet"]),
     ("analysis", &["packet"]),
     ("traffic", &["packet"]),
+    ("ipfix", &["packet"]),
     ("capture", &["packet"]),
     ("lab", &["packet", "pcapfile", "analysis", "traffic", "capture", "console", "doctor"]),
     ("desk", &["packet", "pcapfile", "analysis", "console", "output"]),
@@ -22,18 +23,21 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("doctor", &["packet", "capture", "console"]),
     ("output", &["packet", "pcapfile", "analysis", "console"]),
     ("delivery", &["packet", "analysis", "console", "output"]),
-    ("pipeline", &["packet", "pcapfile", "analysis", "traffic", "capture", "console", "output"]),
+    (
+        "pipeline",
+        &["packet", "pcapfile", "analysis", "traffic", "ipfix", "capture", "console", "output"],
+    ),
     (
         "netsniff",
         &[
-            "packet", "pcapfile", "analysis", "traffic", "capture", "console", "output",
+            "packet", "pcapfile", "analysis", "traffic", "ipfix", "capture", "console", "output",
             "delivery", "pipeline", "doctor", "lab", "desk",
         ],
     ),
 ];
 
 /// Crates without clock, I/O and printing, which their `clippy.toml` forbids.
-const SANS_IO: &[&str] = &["packet", "analysis", "traffic"];
+const SANS_IO: &[&str] = &["packet", "analysis", "traffic", "ipfix"];
 
 /// The crate that may contain unsafe code, and where in it.
 const WITH_UNSAFE: &str = "capture";

@@ -74,7 +74,7 @@ impl Flow {
             duration: (duration > 0).then(|| Interval::from_nanos(duration)),
             orig_bytes: sizes.map(|(orig, _)| orig),
             resp_bytes: sizes.map(|(_, resp)| resp),
-            conn_state: self.state(),
+            conn_state: Some(self.state()),
             local_orig: Some(local_orig),
             local_resp: Some(local_resp),
             missed_bytes: self.missed_bytes(),

@@ -58,16 +58,16 @@ impl Signals {
         Ok(signals)
     }
 
-    fn wants_end(&self) -> bool {
+    pub(crate) fn wants_end(&self) -> bool {
         self.end.load(Ordering::Relaxed)
     }
 
     /// Lets the next signal end the process at once.
-    fn arm(&self) {
+    pub(crate) fn arm(&self) {
         self.armed.store(true, Ordering::Relaxed);
     }
 
-    fn wants_roll(&self) -> bool {
+    pub(crate) fn wants_roll(&self) -> bool {
         self.roll.swap(false, Ordering::Relaxed)
     }
 }
