@@ -116,7 +116,6 @@ fn before(clock: &Clock, value: &[u8]) -> Option<Timestamp> {
 }
 
 impl Values {
-    #[expect(clippy::too_many_lines, reason = "a list: one line for each meaning")]
     fn take(&mut self, field: &Field, value: &[u8], clock: &Clock) {
         let side = usize::from(field.is_reverse);
         let value_of = || count(value);
@@ -135,10 +134,10 @@ impl Values {
             Meaning::ResponderOctets => self.respond(|sent| sent.octets = value_of()),
             Meaning::ResponderPackets => self.respond(|sent| sent.packets = value_of()),
             Meaning::StartUptime => {
-                self.uptimes[side][0] = value_of().and_then(|it| u32::try_from(it).ok())
+                self.uptimes[side][0] = value_of().and_then(|it| u32::try_from(it).ok());
             }
             Meaning::EndUptime => {
-                self.uptimes[side][1] = value_of().and_then(|it| u32::try_from(it).ok())
+                self.uptimes[side][1] = value_of().and_then(|it| u32::try_from(it).ok());
             }
             Meaning::StartSeconds => sent.start = time(value, 1),
             Meaning::EndSeconds => sent.end = time(value, 1),

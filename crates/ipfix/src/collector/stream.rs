@@ -260,7 +260,7 @@ impl Stream {
                     self.books.templates_ended += u64::from(self.templates.remove(id));
                 }
                 Ok(Told::AllWithdrawn) => {
-                    self.books.templates_ended += self.templates.remove_all(kind)
+                    self.books.templates_ended += self.templates.remove_all(kind);
                 }
                 Err(()) => {
                     // Where the next one would begin is not known.
