@@ -170,7 +170,7 @@ fn pieces_of_a_capture_give_the_logs_of_the_whole() {
             continue;
         }
         write(&whole, &packets, 0);
-        let (expected, _) = analysed(&[whole.clone()], &output, &["--workers", "1"]);
+        let (expected, _) = analysed(core::slice::from_ref(&whole), &output, &["--workers", "1"]);
         let pieces = cut(&mut packets, scratch.path(), &[0], &mut numbers);
         // Where stamps go back, pieces are merged in another order.
         let (in_order, _) = analysed(&pieces, &output, &["--workers", "1"]);

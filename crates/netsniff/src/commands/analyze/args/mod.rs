@@ -3,6 +3,7 @@
 pub(super) mod depth;
 mod extraction;
 mod format;
+mod jobs;
 mod modes;
 mod notices;
 mod parent;
@@ -30,6 +31,7 @@ use netsniff_pipeline::Jobs;
 
 use self::depth::DepthArg;
 use self::extraction::ExtractionArgs;
+use self::jobs::JobArgs;
 use self::modes::{BodiesArg, Checksums, FirstOrLast, UrgentArg};
 use self::notices::NoticeArgs;
 use self::parent::ParentArgs;
@@ -167,10 +169,8 @@ pub struct AnalyzeArgs {
     /// told
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     workers: Option<usize>,
-    /// Threads that each analyse a file by itself. Files of which one goes on where another ends are analysed in order, and
-    /// the logs are the same
-    #[arg(long, value_name = "N", value_parser = at_least_one, conflicts_with_all = ["interfaces", "follow", "workers", "from", "to", "reorder"])]
-    jobs: Option<usize>,
+    #[command(flatten)]
+    jobs: JobArgs,
     /// Memory to stay within, as 500M or 2G. Some of it is for reading and for rows that wait, an
     /// eighth of the rest at most for what joins connections (DNS answers, certificates, DHCP), where
     /// the oldest is given up first, and all else for the table of connections; when that is full, the
@@ -196,8 +196,6 @@ pub struct AnalyzeArgs {
 const BUFFERS: usize = 128 << 20;
 /// The same for each worker.
 const BUFFERS_PER_WORKER: usize = 32 << 20;
-/// Bytes of rows that may wait of a file that is analysed before its turn, where no memory is told.
-const WAITING_BYTES: usize = 256 << 20;
 /// With less for flows and what joins them, neither is of any use.
 const LEAST_BYTES: usize = 16 << 20;
 /// Of what is beyond that, one of so many parts is for the allocator: it rounds sizes up by an eighth at
@@ -353,13 +351,15 @@ impl AnalyzeArgs {
 
     /// What is left of some memory for flows and what joins them.
     fn beyond_buffers(&self, memory: usize) -> Result<usize, UsageError> {
-        let workers = self.engines();
+        let workers = self.jobs.engines().unwrap_or_else(|| self.workers());
         let buffers = BUFFERS.saturating_add(workers.saturating_mul(BUFFERS_PER_WORKER));
         match memory.checked_sub(buffers) {
             Some(rest) if rest >= LEAST_BYTES => Ok(rest - (rest - LEAST_BYTES) / ROUNDING_SHARE),
             _ => Err(UsageError(format!(
                 "--memory is too small: with {} it must be at least {}M",
-                self.jobs.map_or(format!("--workers {workers}"), |jobs| format!("--jobs {jobs}")),
+                self.jobs
+                    .threads()
+                    .map_or(format!("--workers {workers}"), |jobs| format!("--jobs {jobs}")),
                 (buffers + LEAST_BYTES).div_ceil(1 << 20)
             ))),
         }
@@ -430,35 +430,14 @@ impl AnalyzeArgs {
     }
 
     pub(super) fn workers(&self) -> usize {
-        if self.jobs.is_some() {
-            return 1;
-        }
         let processors = || std::thread::available_parallelism().map_or(1, usize::from);
-        self.workers.unwrap_or_else(processors)
+        self.workers.or(self.jobs.workers()).unwrap_or_else(processors)
     }
 
-    /// How files are to be analysed by themselves, if they are.
-    ///
-    /// # Errors
-    ///
-    /// Where something is wanted that looks at all packets in their order.
+    /// How files are to be analysed side by side, if they are.
     pub(super) fn jobs(&self, options: &Options) -> Result<Option<Jobs>, UsageError> {
-        let Some(threads) = self.jobs else { return Ok(None) };
-        let unfit = [
-            ("--series", options.series.is_some()),
-            ("--notices, --intel and rules", options.watch.is_some()),
-            ("--extract-files", self.extraction.is_wanted()),
-        ];
-        if let Some((name, _)) = unfit.iter().find(|(_, is_wanted)| *is_wanted) {
-            return Err(UsageError(format!("{name} cannot be combined with --jobs")));
-        }
-        let waiting_bytes = self.memory.map_or(WAITING_BYTES, |_| BUFFERS_PER_WORKER / 2);
-        Ok(Some(Jobs { threads, waiting_bytes }))
-    }
-
-    /// Engines that share bounds.
-    fn engines(&self) -> usize {
-        self.jobs.map_or_else(|| self.workers(), |threads| 2 * threads)
+        let waiting = self.memory.map(|_| BUFFERS_PER_WORKER / 2);
+        self.jobs.jobs(options, self.extraction.is_wanted(), waiting)
     }
 
     /// Rings for each interface. More than one costs sharing out, and pays where one thread is too slow.
