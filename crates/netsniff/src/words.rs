@@ -42,7 +42,7 @@ mod tests {
         let log = said(&["--read=a.pcap", "--output=-", "--log=con"]).unwrap();
         assert!(log.contains("'con'") && log.contains("there are conn, tcp"), "{log}");
         assert!(!log.contains("--help") && !log.contains('\n'), "{log}");
-        let missing = said(&[]).unwrap();
-        assert!(!missing.is_empty());
+        let twice = said(&["--jobs=2", "--workers=2", "a.pcap"]).unwrap();
+        assert!(twice.contains("cannot be used with"), "{twice}");
     }
 }
