@@ -78,7 +78,7 @@ impl Spool {
         let opened = || {
             fs::create_dir_all(folder)?;
             let path = folder.join("lock");
-            File::options().write(true).create(true).truncate(false).open(path)
+            segment::open(&path, File::options().write(true).create(true))
         };
         let lock =
             opened().with_context(|| format!("cannot open the spool {}", folder.display()))?;
@@ -248,7 +248,8 @@ impl State {
         use std::io::Write as _;
         if self.refused.is_none() {
             let path = folder.join(REFUSED);
-            self.refused = Some(File::options().create(true).append(true).open(path)?);
+            let file = segment::open(&path, File::options().create(true).append(true))?;
+            self.refused = Some(file);
         }
         if let Some(file) = &mut self.refused {
             file.write_all(line)?;

@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
+use super::segment;
+
 /// A place in a spool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
@@ -29,8 +31,8 @@ pub(super) struct Position {
 impl Position {
     /// Opens the file, or makes it. Where it tells nothing, the place is before everything.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let file =
-            File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+        let mut options = File::options();
+        let file = segment::open(path, options.read(true).write(true).create(true))?;
         let slot = |number: u64| {
             let mut bytes = [0; SLOT];
             file.read_exact_at(&mut bytes, number * SLOT as u64).ok()?;

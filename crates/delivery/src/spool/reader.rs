@@ -127,7 +127,8 @@ impl Spool {
     }
 
     fn read(&self, place: Place, readable: u64, bounds: &BatchBounds) -> io::Result<Option<Batch>> {
-        let file = File::open(segment::path(&self.folder, place.segment))?;
+        let path = segment::path(&self.folder, place.segment);
+        let file = segment::open(&path, File::options().read(true))?;
         let begin = piece(&file, 0, readable.min(HEADER_MOST as u64))?;
         let Some((identity, first)) = segment::begin(&begin) else {
             self.lose(place.segment, readable);

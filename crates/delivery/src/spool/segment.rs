@@ -1,8 +1,11 @@
 //! A file of the spool: who made its rows, and the rows.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
 
 use super::record::{Found, MOST, Record, frame, unframe};
 use crate::Identity;
@@ -72,14 +75,27 @@ pub(super) fn begin(bytes: &[u8]) -> Option<(Identity, u64)> {
 /// Bytes that are more than any header.
 pub(super) const HEADER_MOST: usize = 256;
 
+/// Opens a file of a spool. Whoever may write into the folder must not lead us to a file elsewhere by a link, nor make us wait
+/// for the writer of a pipe.
+pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = options.custom_flags(flags.bits().cast_signed()).open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::other(format!("{} is no file", path.display())))
+    }
+}
+
 /// Looks through a segment that an earlier run left, from a place on. What a process was writing when it was killed is cut
 /// off: nobody was promised it.
 pub(super) fn scan(path: &Path, from: u64) -> io::Result<Scan> {
-    let mut file = File::open(path)?;
+    let mut file = open(path, File::options().read(true))?;
     let file_bytes = file.metadata()?.len();
     let mut bytes = Vec::new();
-    // A segment is bounded, and so is what a look at it takes.
-    file.by_ref().take(file_bytes).read_to_end(&mut bytes)?;
+    // No segment is longer, and what a file has beyond is not read: it may be endless.
+    file.by_ref().take(SEGMENT_LONGEST).read_to_end(&mut bytes)?;
+    let beyond = file_bytes.saturating_sub(bytes.len() as u64);
     let segment = |readable, rows| Segment { readable, file_bytes, rows, is_ended: true };
     let Some((_, first)) = begin(&bytes) else {
         let is_cut = bytes.len() < HEADER_MOST;
@@ -90,18 +106,23 @@ pub(super) fn scan(path: &Path, from: u64) -> io::Result<Scan> {
     loop {
         let rest = usize::try_from(at).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
         if rest.is_empty() {
-            return Ok(Scan { segment: segment(at.min(file_bytes), rows), damaged: 0 });
+            return Ok(Scan { segment: segment(at.min(file_bytes), rows), damaged: beyond });
         }
         match Record::read(rest) {
             Found::Whole(_, size) => (at, rows) = (at + size as u64, rows + 1),
-            Found::Cut => return Ok(Scan { segment: segment(at, rows), damaged: 0 }),
-            Found::Damaged => {
-                let damaged = rest.len() as u64;
+            Found::Cut if beyond == 0 => {
+                return Ok(Scan { segment: segment(at, rows), damaged: 0 });
+            }
+            Found::Cut | Found::Damaged => {
+                let damaged = rest.len() as u64 + beyond;
                 return Ok(Scan { segment: segment(at, rows), damaged });
             }
         }
     }
 }
+
+/// The most bytes that a segment has: its bound, and a piece that was begun below it.
+const SEGMENT_LONGEST: u64 = super::SEGMENT_MOST + RECORD_MOST + HEADER_MOST as u64 + (64 << 10);
 
 /// The most bytes that one record may need to be read.
 pub(super) const RECORD_MOST: u64 = MOST as u64 + 8;

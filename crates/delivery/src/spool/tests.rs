@@ -197,3 +197,39 @@ fn beyond_its_bound_a_spool_refuses_and_counts_or_makes_wait() {
     made.join().unwrap();
     assert!(is_balanced(&spool.books()) && spool.books().is_whole());
 }
+
+#[test]
+fn garbage_of_any_size_takes_no_memory_and_is_counted() {
+    let folder = Folder::new("garbage");
+    drop(folder.open(LEAST_BYTES));
+    let size = 1 << 40;
+    // A valid begin, one row, and then nothing for a long while.
+    let mut whole = segment::header(&Identity::new("s", "a").unwrap());
+    record::Record { time: 5, seq: 0, log: "dns", json: b"{}" }.append(&mut whole);
+    for (number, begin) in [(1, &whole[..]), (2, b"")] {
+        let file = segment::path(&folder.0, number);
+        fs::write(&file, begin).unwrap();
+        File::options().write(true).open(&file).unwrap().set_len(size).unwrap();
+    }
+    let spool = folder.open(LEAST_BYTES);
+    spool.close();
+    let books = spool.books();
+    assert_eq!((books.found, books.damaged_bytes), (1, 2 * size - whole.len() as u64));
+    assert_eq!(taken(&spool, usize::MAX), ["s:a:dns:0 2"]);
+    assert!(is_balanced(&spool.books()) && folder.segments().is_empty());
+}
+
+#[test]
+fn no_link_leads_out_of_a_spool() {
+    let folder = Folder::new("links");
+    let elsewhere = folder.0.with_extension("elsewhere");
+    for name in ["lock", "position", "00000000000000000007.rows"] {
+        let _ = fs::remove_dir_all(&folder.0);
+        fs::create_dir_all(&folder.0).unwrap();
+        fs::write(&elsewhere, "mine").unwrap();
+        std::os::unix::fs::symlink(&elsewhere, folder.0.join(name)).unwrap();
+        assert!(Spool::open(&folder.0, LEAST_BYTES, "target").is_err(), "{name}");
+        assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "mine");
+    }
+    fs::remove_file(elsewhere).unwrap();
+}
