@@ -30,7 +30,7 @@ impl Address {
     pub fn parse(text: &str) -> anyhow::Result<Self> {
         let (scheme, rest) = text
             .split_once("://")
-            .with_context(|| format!("{text:?} is no URL: scheme://… is missing"))?;
+            .with_context(|| format!("{:?} is no URL: scheme://… is missing", bare(text)))?;
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = match place.find('/') {
             _ if scheme == "unix" => ("", place),
@@ -95,7 +95,7 @@ impl Address {
     ///
     /// Where there is no host, or no port and `usual` is none.
     pub fn host_and_port(&self, usual: Option<u16>) -> anyhow::Result<(&str, u16)> {
-        let wrong = || anyhow!("{:?} names no host and port", self.text);
+        let wrong = || anyhow!("{:?} names no host and port", bare(&self.text));
         let (host, port) = match self.authority.strip_prefix('[') {
             Some(rest) => {
                 let (host, rest) = rest.split_once(']').ok_or_else(wrong)?;
@@ -126,12 +126,24 @@ impl Address {
     }
 }
 
+/// A URL as it may be said where it makes no sense: without what may be a secret in the wrong place.
+#[must_use]
+pub fn bare(text: &str) -> String {
+    let text = text.split_once('?').map_or(text, |(place, _)| place);
+    let (scheme, place) = text.split_once("://").unwrap_or(("", text));
+    let place = match place.rsplit_once('@') {
+        Some((_, place)) if scheme != "unix" => place,
+        _ => place,
+    };
+    if scheme.is_empty() { place.to_owned() } else { format!("{scheme}://{place}") }
+}
+
 fn parameter(part: &str) -> anyhow::Result<(String, String)> {
     let (name, value) = part.split_once('=').unwrap_or((part, ""));
     let decoded = |text: &str| -> anyhow::Result<String> {
         let text = text.replace('+', " ");
         let decoded = percent_decode_str(&text).decode_utf8();
-        Ok(decoded.with_context(|| format!("{part:?} is no text"))?.into_owned())
+        Ok(decoded.with_context(|| format!("the parameter {name:?} is no text"))?.into_owned())
     };
     Ok((decoded(name)?, decoded(value)?))
 }
@@ -167,6 +179,17 @@ mod tests {
         let mut address = Address::parse("http://host/?password=secret").unwrap();
         let said = address.take_secret("password").unwrap_err().to_string();
         assert!(said.contains("env:NAME") && !said.contains("=secret"), "{said}");
+        for (url, shown) in [
+            ("http://me:secret@host/a?b=secret", "http://host/a"),
+            ("me:secret@host", "host"),
+            ("unix:///a@b?log=dns", "unix:///a@b"),
+        ] {
+            assert_eq!(bare(url), shown);
+        }
+        for wrong in ["me:secret@host", "http://host/?a=secret%ff"] {
+            let said = format!("{:#}", Address::parse(wrong).unwrap_err());
+            assert!(!said.contains("secret"), "{said}");
+        }
         let path = std::env::temp_dir().join(format!("netsniff-secret-{}", std::process::id()));
         fs::write(&path, "hidden\n").unwrap();
         let text = format!("http://host/?password=file:{}", path.display());

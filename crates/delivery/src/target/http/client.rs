@@ -31,6 +31,8 @@ pub(super) struct Client {
     uri: String,
     port: u16,
     authorization: Option<String>,
+    /// The same, as a receiver may repeat it.
+    secrets: Vec<String>,
 }
 
 /// An answer.
@@ -47,7 +49,7 @@ impl Client {
         let usual = if address.scheme == "https" { 443 } else { 80 };
         let found = address.resolve(Some(usual))?;
         let (_, port) = address.host_and_port(Some(usual))?;
-        let authorization = authorization(address)?;
+        let (authorization, secrets) = authorization(address)?;
         let timeout =
             address.take("timeout").map(|text| netsniff_console::quantity::interval(&text));
         let timeout = timeout.transpose().map_err(anyhow::Error::msg).context("timeout")?;
@@ -71,7 +73,7 @@ impl Client {
             ensure!(address.take("ca").is_none(), "ca= is of https");
         }
         let agent = Agent::with_parts(config.build(), DefaultConnector::default(), Found(found));
-        Ok(Self { agent, uri: uri(address)?, port, authorization })
+        Ok(Self { agent, uri: uri(address)?, port, authorization, secrets })
     }
 
     pub(super) const fn port(&self) -> u16 {
@@ -100,20 +102,35 @@ impl Client {
         // Without its end an answer is none: what it says may be cut.
         let body = body.map_err(|error| format!("the answer was cut: {error}"))?;
         let status = response.status().as_u16();
+        // What it says will be said, and there are receivers that say what they were sent.
+        let body = if (200..300).contains(&status) { body } else { self.without_secrets(&body) };
         Ok(Reply { status, retry_after: asked.map(Duration::from_secs), body })
     }
 }
 
-/// What tells who sends: `authorization` is the whole header, `user` and `password` are Basic.
-fn authorization(address: &mut Address) -> anyhow::Result<Option<String>> {
+impl Client {
+    /// Some text without what was sent to show who sends.
+    fn without_secrets(&self, text: &[u8]) -> Vec<u8> {
+        let text = String::from_utf8_lossy(text).into_owned();
+        let hidden = self.secrets.iter().filter(|secret| !secret.is_empty());
+        hidden.fold(text, |text, secret| text.replace(secret.as_str(), "***")).into_bytes()
+    }
+}
+
+/// What tells who sends, and the secrets of it: `authorization` is the whole header, `user` and `password` are Basic.
+fn authorization(address: &mut Address) -> anyhow::Result<(Option<String>, Vec<String>)> {
     let whole = address.take_secret("authorization")?;
     let (user, password) = (address.take("user"), address.take_secret("password")?);
     ensure!(whole.is_none() || user.is_none(), "authorization= and user= exclude each other");
     ensure!(user.is_some() == password.is_some(), "user= and password= belong together");
-    let basic = user.zip(password).map(|(user, password)| {
+    let basic = user.as_ref().zip(password.as_ref()).map(|(user, password)| {
         format!("Basic {}", Base64::encode_string(format!("{user}:{password}").as_bytes()))
     });
-    Ok(whole.or(basic))
+    let header = whole.or(basic);
+    // Behind the name of the scheme, or the whole where there is none.
+    let sent = header.as_ref().and_then(|header| header.split_whitespace().last());
+    let secrets = sent.map(str::to_owned).into_iter().chain(password).collect();
+    Ok((header, secrets))
 }
 
 /// The address of requests.
@@ -122,7 +139,7 @@ fn uri(address: &Address) -> anyhow::Result<String> {
     for (name, value) in &address.parameters {
         append(&mut uri, name, value);
     }
-    uri.parse::<Uri>().with_context(|| format!("{uri:?} is no address of HTTP"))?;
+    uri.parse::<Uri>().context("this is no address of HTTP")?;
     Ok(uri)
 }
 

@@ -8,7 +8,7 @@ mod ndjson;
 
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 
 use self::client::{Client, Reply};
 use super::{Answer, Opened, Receiver, said};
@@ -58,8 +58,7 @@ pub(super) fn open(mut address: Address) -> anyhow::Result<Opened> {
     if address.path.is_empty() || address.path == "/" {
         form.path().clone_into(&mut address.path);
     }
-    let text = address.text.clone();
-    let client = Client::new(&mut address).with_context(|| format!("cannot send to {text}"))?;
+    let client = Client::new(&mut address)?;
     let ports = vec![client.port()];
     let receiver = Box::new(Requests { client, form, body: Vec::new() });
     Ok(Opened { receiver, ports, bounds: BOUNDS })
@@ -97,6 +96,9 @@ fn judge(form: &dyn Form, reply: &Reply, rows: usize) -> Answer {
         _ => Answer::Later { why: why(), asked: reply.retry_after },
     }
 }
+
+#[cfg(test)]
+mod hostile;
 
 #[cfg(test)]
 mod tests {

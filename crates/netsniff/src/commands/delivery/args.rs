@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use netsniff_console::UsageError;
 use netsniff_console::number::rows;
 use netsniff_console::quantity::{interval, size};
+use netsniff_delivery::address::bare;
 use netsniff_delivery::spool::LEAST_BYTES;
 use netsniff_delivery::{Books, Deliveries, Delivery, Identity, OnFull, Settings, Target};
 
@@ -88,9 +89,9 @@ impl DeliveryBounds {
 pub(super) fn targets(urls: &[String]) -> Result<Vec<Target>, UsageError> {
     let open = |(at, url): (usize, &String)| {
         if urls.iter().take(at).any(|before| before == url) {
-            return Err(UsageError(format!("--deliver {url} is there twice")));
+            return Err(UsageError(format!("--deliver {} is there twice", bare(url))));
         }
-        Target::open(url).map_err(|error| UsageError(format!("--deliver {url}: {error:#}")))
+        Target::open(url).map_err(|error| UsageError(format!("--deliver {}: {error:#}", bare(url))))
     };
     urls.iter().enumerate().map(open).collect()
 }

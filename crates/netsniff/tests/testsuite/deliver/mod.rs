@@ -367,7 +367,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_read() {
     let spool = folder.path("spool");
     for (url, more, said) in [
         ("ftp://host/", &[][..], "no way to send"),
-        ("http://a:b@127.0.0.1/", &[], "env:NAME"),
+        ("http://a:hidden@127.0.0.1/", &[], "env:NAME"),
         ("http://127.0.0.1/?password=hidden&user=a", &[], "env:NAME"),
         ("http://127.0.0.1/?as=carrier-pigeon", &[], "carrier-pigeon"),
         ("http://127.0.0.1/?log=nothing", &[], "is no log"),
@@ -384,7 +384,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_read() {
         let out = netsniff(&arguments);
         let text = String::from_utf8_lossy(&out.stderr);
         assert!(out.status.code() == Some(2) && text.contains(said), "{url} {more:?}: {text}");
-        assert!(!text.contains("hidden") || url.contains("hidden"), "{text}");
+        assert!(!text.contains("hidden"), "{text}");
         assert!(!spool.exists(), "{url}");
     }
 }
