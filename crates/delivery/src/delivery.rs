@@ -1,10 +1,11 @@
 //! A target with its spool and its sender.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use netsniff_analysis::rows::LOGS;
@@ -104,9 +105,8 @@ impl Delivery {
         let Target { opened, text, .. } = &target;
         let folder = settings.spools.join(target.folder());
         let spool = Spool::open(&folder, settings.spool_bytes, text)?;
-        let path = folder.join(URL);
-        fs::write(&path, format!("{text}\n"))
-            .with_context(|| format!("cannot write {}", path.display()))?;
+        tell_url(&folder, text)
+            .with_context(|| format!("cannot write {}", folder.join(URL).display()))?;
         let bounds = opened.bounds;
         let sender = Sender::new(Arc::clone(&spool), target.opened.receiver, bounds, target.text);
         let thread = std::thread::Builder::new().name("deliver".to_owned());
@@ -121,18 +121,17 @@ impl Delivery {
         &self.spool
     }
 
-    /// Waits until everything is delivered, as long as something is delivered every so often; what is left then stays in
-    /// the spool. No rows must come any more.
+    /// Waits until everything is delivered, as long as something was delivered within `patience`, or the end `begun` not
+    /// longer ago; what is left then stays in the spool. No rows must come any more.
     #[must_use]
-    pub fn finish(mut self, patience: Duration) -> Books {
-        let begun = std::time::Instant::now();
+    pub fn finish(mut self, begun: Instant, patience: Duration) -> Books {
         let is_done = |this: &Self| this.thread.as_ref().is_none_or(JoinHandle::is_finished);
         while !is_done(&self) && self.spool.idle().min(begun.elapsed()) < patience {
             std::thread::sleep(LOOK);
         }
         self.spool.give_up();
-        let end = std::time::Instant::now() + GRACE;
-        while !is_done(&self) && std::time::Instant::now() < end {
+        let end = Instant::now() + GRACE;
+        while !is_done(&self) && Instant::now() < end {
             std::thread::sleep(LOOK);
         }
         if is_done(&self)
@@ -143,6 +142,20 @@ impl Delivery {
         }
         self.spool.books()
     }
+}
+
+/// Writes down whom a spool is for, where it does not stand there yet. A disk that is full leaves what was there.
+fn tell_url(folder: &Path, text: &str) -> std::io::Result<()> {
+    let (path, new) = (folder.join(URL), folder.join("url.new"));
+    let line = format!("{text}\n");
+    if fs::read(&path).is_ok_and(|before| before == line.as_bytes()) {
+        return Ok(());
+    }
+    // What a run left that was killed may be anything, also a link.
+    let _ = fs::remove_file(&new);
+    let mut file = fs::File::create_new(&new)?;
+    file.write_all(line.as_bytes())?;
+    fs::rename(new, path)
 }
 
 /// The URLs of the spools in a folder.
@@ -163,4 +176,29 @@ pub fn targets(spools: &Path) -> anyhow::Result<Vec<String>> {
         Ok(urls)
     };
     read().with_context(|| format!("cannot read the spools in {}", spools.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_url_of_a_spool_is_written_once_and_as_a_whole() {
+        let folder = std::env::temp_dir().join(format!("netsniff-url-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        let elsewhere = folder.join("elsewhere");
+        fs::write(&elsewhere, "mine").unwrap();
+        let url = folder.join(URL);
+        std::os::unix::fs::symlink(&elsewhere, &url).unwrap();
+        tell_url(&folder, "http://a/").unwrap();
+        assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "mine", "a link led out of the spool");
+        assert_eq!(fs::read_to_string(&url).unwrap(), "http://a/\n");
+        let written = || fs::metadata(&url).unwrap().modified().unwrap();
+        let before = written();
+        std::thread::sleep(Duration::from_millis(20));
+        tell_url(&folder, "http://a/").unwrap();
+        assert_eq!(written(), before, "what is there is written again");
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }

@@ -1,7 +1,7 @@
 //! The arguments that say where rows are delivered to, and what they come to.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use netsniff_console::UsageError;
 use netsniff_console::number::rows;
@@ -164,8 +164,9 @@ impl Delivering {
     /// Waits until everything is delivered, or nobody takes it.
     #[must_use]
     pub fn finish(self) -> Vec<Books> {
-        let patience = self.patience;
-        self.targets.into_iter().map(|target| target.finish(patience)).collect()
+        // All send at once, so that nobody's patience begins behind that with another one.
+        let (begun, patience) = (Instant::now(), self.patience);
+        self.targets.into_iter().map(|target| target.finish(begun, patience)).collect()
     }
 }
 
