@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use netsniff_analysis::log::capture::CaptureVerdict;
+use netsniff_delivery::Books;
 use netsniff_output::{RowTally, WriterStatistics};
 use netsniff_pipeline::books::{BooksLine, BooksScope};
 use netsniff_pipeline::live::LinkState;
@@ -37,6 +38,8 @@ pub(super) struct Health {
     refused: u64,
     new_refused: Option<(u64, &'static str)>,
     before: [u64; 3],
+    /// Rows that each receiver will not get: its name, all, and those since the books before.
+    undelivered: Vec<(String, u64, u64)>,
 }
 
 /// An interface, by the last books.
@@ -92,6 +95,7 @@ impl Health {
             refused: 0,
             new_refused: None,
             before: [0; 3],
+            undelivered: Vec::new(),
         }
     }
 
@@ -135,6 +139,16 @@ impl Health {
         (self.before, self.refused) = (now, rows.refused.total());
     }
 
+    /// Notes where the rows went that are to be delivered.
+    pub(super) fn deliveries(&mut self, books: &[Books]) {
+        let seen = books.iter().map(|of| {
+            let before = self.undelivered.iter().find(|(name, ..)| *name == of.target);
+            let all = of.refused();
+            (of.target.clone(), all, all.saturating_sub(before.map_or(0, |(_, all, _)| *all)))
+        });
+        self.undelivered = seen.collect();
+    }
+
     /// What keeps the run from doing what it is to do.
     fn failings(&self, now: Instant) -> Vec<Reason> {
         let mut found = Vec::new();
@@ -165,6 +179,12 @@ impl Health {
             );
             found.push(Reason { name: "rows_refused", subject: "logs".to_owned(), said });
         }
+        let undelivered = self.undelivered.iter().filter(|(.., new)| *new > 0);
+        found.extend(undelivered.map(|(target, all, new)| Reason {
+            name: "rows_undelivered",
+            subject: target.clone(),
+            said: format!("{new} rows were refused or lost since the books before, {all} in all"),
+        }));
         found
     }
 
@@ -294,5 +314,25 @@ mod tests {
         assert_eq!(report.reasons[0].said, said);
         health.rows(&rows);
         assert_eq!(told(&health, begin), (Status::Healthy, true, vec![]));
+    }
+
+    #[test]
+    fn rows_that_a_receiver_will_never_get_are_told_until_the_next_books() {
+        let begin = Instant::now();
+        let mut health = capturing(begin);
+        let books = |refused_full, lost| Books {
+            target: "http://a/".to_owned(),
+            made: 100,
+            refused_full,
+            lost,
+            ..Books::default()
+        };
+        health.deliveries(&[books(0, 0)]);
+        assert_eq!(told(&health, begin).0, Status::Healthy);
+        health.deliveries(&[books(3, 1)]);
+        let reason = ("rows_undelivered", "http://a/".to_owned());
+        assert_eq!(told(&health, begin), (Status::Unhealthy, true, vec![reason]));
+        health.deliveries(&[books(3, 1)]);
+        assert_eq!(told(&health, begin).0, Status::Healthy);
     }
 }

@@ -129,6 +129,7 @@ impl Monitor {
 
     /// Shows from now on that rows went to these receivers.
     pub fn deliveries(&self, books: Vec<Books>) {
+        lock(&self.shared.health).deliveries(&books);
         *lock(&self.shared.deliveries) = books;
     }
 
