@@ -67,6 +67,9 @@ const METRICS: &[Metric] = &[
     (Kind::Counter, "lost_rows", "Rows of the spool that could not be read any more.", |of| {
         of.lost
     }),
+    (Kind::Gauge, "damaged_bytes", "Bytes of the spool that fail their checksum.", |of| {
+        of.damaged_bytes
+    }),
     (Kind::Counter, "batches", "Batches that were sent, with those sent again.", |of| of.batches),
     (Kind::Counter, "retried_batches", "Batches to be sent again, in whole or in part.", |of| {
         of.retried

@@ -25,6 +25,7 @@ pub(super) fn section(page: &mut Page, deliveries: &[Books]) {
             ("  refused: no room in the spool", books.refused_full),
             ("  refused by the receiver", books.refused_by_receiver),
             ("  unreadable in the spool", books.lost),
+            ("damaged bytes of the spool", books.damaged_bytes),
         ] {
             if value > 0 || name.starts_with("  left") {
                 let text = page.look(bad(value), &line(name, value));
