@@ -276,4 +276,60 @@ mod tests {
         assert_eq!(settled(&mut progress), Some((2..5, 0)));
         assert_eq!((progress.next(), settled(&mut progress)), (None, None));
     }
+
+    /// Answers by a list, and tells which numbers of rows it was sent.
+    struct Scripted(std::collections::VecDeque<Answer>, std::sync::mpsc::Sender<(u64, Vec<u64>)>);
+
+    impl Receiver for Scripted {
+        fn send(&mut self, rows: &[Row<'_>]) -> Answer {
+            assert!(rows.iter().all(|row| row.identity.run == "a"));
+            let sent = rows.iter().map(|row| row.seq).collect();
+            // What a process would find that came now.
+            let folder =
+                std::env::temp_dir().join(format!("netsniff-sender-{}", std::process::id()));
+            let copy = folder.with_extension("copy");
+            let _ = std::fs::remove_dir_all(&copy);
+            std::fs::create_dir(&copy).unwrap();
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                std::fs::copy(&path, copy.join(path.file_name().unwrap())).unwrap();
+            }
+            let found =
+                Spool::open(&copy, crate::spool::LEAST_BYTES, "copy").unwrap().books().found;
+            std::fs::remove_dir_all(copy).unwrap();
+            self.1.send((found, sent)).unwrap();
+            self.0.pop_front().unwrap()
+        }
+    }
+
+    #[test]
+    fn a_row_leaves_the_spool_once_its_receiver_has_answered_and_each_is_in_the_books() {
+        let folder = std::env::temp_dir().join(format!("netsniff-sender-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let spool = Spool::open(&folder, crate::spool::LEAST_BYTES, "target").unwrap();
+        let identity = crate::Identity::new("s", "a").unwrap();
+        let refuse = crate::OnFull::Refuse;
+        let mut rows = crate::spool::Appender::new(Arc::clone(&spool), &identity, refuse);
+        (0..6).for_each(|seq| rows.row("dns", seq, 5, b"{}").unwrap());
+        rows.finish().unwrap();
+        let no = || RowAnswer::Refused("bad".to_owned());
+        let later = || RowAnswer::Later("full".to_owned());
+        let yes = || RowAnswer::Accepted;
+        let answers = [
+            Answer::later("away"),
+            Answer::Each(vec![yes(), no(), later(), yes(), yes(), yes()]),
+            Answer::Accepted,
+        ];
+        let (tell, told) = std::sync::mpsc::channel();
+        let receiver = Box::new(Scripted(answers.into(), tell));
+        let bounds = BatchBounds { rows: 10, bytes: 4096, linger: Duration::ZERO };
+        Sender::new(Arc::clone(&spool), receiver, bounds, "target".to_owned()).run();
+        let all = vec![0, 1, 2, 3, 4, 5];
+        let expected = [(6, all.clone()), (6, all), (4, vec![2])];
+        assert_eq!(told.try_iter().collect::<Vec<_>>(), expected);
+        let books = spool.books();
+        assert_eq!((books.made, books.delivered, books.refused_by_receiver), (6, 5, 1));
+        assert_eq!((books.spooled, books.batches, books.retried, books.refused_kept), (0, 3, 2, 1));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 }

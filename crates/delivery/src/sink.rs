@@ -161,3 +161,41 @@ impl<S: LiveSink> LiveSink for Delivering<S> {
         self.sink.books()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use netsniff_analysis::{Phase, Uid};
+
+    use super::*;
+    use crate::spool::{BatchBounds, LEAST_BYTES, Spool};
+
+    #[test]
+    fn every_row_has_a_number_of_its_log_whoever_wants_it() {
+        let folder = std::env::temp_dir().join(format!("netsniff-sink-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let spool = Spool::open(&folder, LEAST_BYTES, "target").unwrap();
+        let identity = Identity::new("s", "r").unwrap();
+        let appender = Appender::new(Arc::clone(&spool), &identity, OnFull::Refuse);
+        let wanted = (0..LOGS.len()).map(|log| log != 1).collect();
+        let lanes = vec![Lane { appender, wanted }];
+        let mut sink = Deliveries { lanes, next: vec![0; LOGS.len()] };
+        let time = Timestamp::from_nanos(5);
+        let key = SortKey { time, phase: Phase::End, ordinal: 0, uid: Uid::NONE, number: 0 };
+        for log in [0, 1, 0, 2, 1, 0] {
+            sink.row(log, &key, b"{}\n").unwrap();
+        }
+        sink.finish(time).unwrap();
+        let bounds = BatchBounds { rows: 100, bytes: 4096, linger: core::time::Duration::ZERO };
+        let batch = spool.next(&bounds).unwrap().unwrap();
+        let found: Vec<_> = batch.rows().map(|row| (row.log.to_owned(), row.seq)).collect();
+        let expected = [(0, 0), (0, 1), (2, 0), (0, 2)].map(|(log, seq)| (LOGS[log].path, seq));
+        let end = [(RUN_END, 0), (RUN_END, 1)];
+        let expected: Vec<_> =
+            expected.iter().chain(&end).map(|(log, seq)| ((*log).to_owned(), *seq)).collect();
+        assert_eq!(found, expected);
+        assert!(batch.rows().any(
+            |row| row.json == format!("{{\"of\":\"{}\",\"rows\":3}}", LOGS[0].path).as_bytes()
+        ));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}
