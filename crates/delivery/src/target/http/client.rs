@@ -80,16 +80,16 @@ impl Client {
         self.port
     }
 
-    /// Sends a body, with a parameter more; the error is a sentence.
+    /// Sends a body, with more parameters; the error is a sentence.
     pub(super) fn post(
         &self,
         content_type: &str,
-        token: Option<(&str, String)>,
+        parameters: &[(&'static str, String)],
         body: &[u8],
     ) -> Result<Reply, String> {
         let mut uri = self.uri.clone();
-        if let Some((name, value)) = token {
-            append(&mut uri, name, &value);
+        for (name, value) in parameters {
+            append(&mut uri, name, value);
         }
         let mut request = self.agent.post(&uri).header(header::CONTENT_TYPE, content_type);
         if let Some(authorization) = &self.authorization {

@@ -1,11 +1,13 @@
 //! Requests of HTTP: one for each batch, whose answer tells what became of it.
 
 mod bulk;
+mod clickhouse;
 mod client;
 mod hec;
 mod loki;
 mod ndjson;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::bail;
@@ -32,9 +34,14 @@ trait Form: Send {
     /// Appends the body of a request with these rows.
     fn body(&self, rows: &[Row<'_>], out: &mut Vec<u8>);
 
-    /// A parameter of the request that names these rows, for receivers that know by it what came twice.
-    fn token(&self, _rows: &[Row<'_>]) -> Option<(&'static str, String)> {
-        None
+    /// Whether a request has rows of one log alone.
+    fn is_of_one_log(&self) -> bool {
+        false
+    }
+
+    /// Parameters of the request that go by its rows.
+    fn parameters(&self, _rows: &[Row<'_>]) -> Vec<(&'static str, String)> {
+        Vec::new()
     }
 
     /// What an answer of success says of the rows.
@@ -46,8 +53,8 @@ trait Form: Send {
 pub(super) fn open(mut address: Address) -> anyhow::Result<Opened> {
     let name = address.take("as").unwrap_or_else(|| "ndjson".to_owned());
     let form: Box<dyn Form> = match name.as_str() {
-        "ndjson" => Box::new(ndjson::Ndjson { has_token: false }),
-        "clickhouse" => Box::new(ndjson::Ndjson { has_token: true }),
+        "ndjson" => Box::new(ndjson::Ndjson),
+        "clickhouse" => Box::new(clickhouse::ClickHouse::new(&address)),
         "bulk" => Box::new(bulk::Bulk::new(&mut address)?),
         "hec" => Box::new(hec::Hec),
         "loki" => Box::new(loki::Loki),
@@ -70,15 +77,28 @@ struct Requests {
     body: Vec<u8>,
 }
 
-impl Receiver for Requests {
-    fn send(&mut self, rows: &[Row<'_>]) -> Answer {
+impl Requests {
+    fn request(&mut self, rows: &[Row<'_>]) -> Answer {
         self.body.clear();
         self.form.body(rows, &mut self.body);
-        let token = self.form.token(rows);
-        match self.client.post(self.form.content_type(), token, &self.body) {
+        let parameters = self.form.parameters(rows);
+        match self.client.post(self.form.content_type(), &parameters, &self.body) {
             Err(why) => Answer::later(why),
             Ok(reply) => judge(&*self.form, &reply, rows.len()),
         }
+    }
+}
+
+impl Receiver for Requests {
+    fn send(&mut self, rows: &[Row<'_>]) -> Answer {
+        if !self.form.is_of_one_log() {
+            return self.request(rows);
+        }
+        let mut logs = BTreeMap::<_, Vec<_>>::new();
+        rows.iter().for_each(|row| logs.entry(row.log).or_default().push(*row));
+        // Where one log is not taken, all are sent again: rows that came are known by their names.
+        let answers = logs.values().map(|rows| self.request(rows));
+        answers.into_iter().find(|answer| *answer != Answer::Accepted).unwrap_or(Answer::Accepted)
     }
 }
 
@@ -106,7 +126,7 @@ mod tests {
 
     #[test]
     fn only_what_speaks_of_rows_refuses_them() {
-        let form = ndjson::Ndjson { has_token: false };
+        let form = ndjson::Ndjson;
         let reply = |status| Reply { status, retry_after: None, body: b"why\x1b[2J\n".to_vec() };
         for status in [200, 201, 204] {
             assert_eq!(judge(&form, &reply(status), 1), Answer::Accepted);

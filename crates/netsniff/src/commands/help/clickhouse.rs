@@ -16,15 +16,30 @@ const IDENTITY: [(&str, &str, &str); 4] = [
     ),
 ];
 
-/// A statement for each log, which makes a table of that name unless there is one.
+/// The rows that end a run, as a receiver gets them.
+const RUN_END: &str = "\
+CREATE TABLE IF NOT EXISTS `run_end`
+(
+    sensor LowCardinality(String) COMMENT 'Who made the row.',
+    run String COMMENT 'The run of the sensor that ended.',
+    log LowCardinality(String) COMMENT 'Always run_end.',
+    seq UInt64 COMMENT 'Number of the row among those of its run.',
+    of LowCardinality(String) COMMENT 'A log of the run.',
+    rows UInt64 COMMENT 'How many rows it has.'
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (sensor, run, seq)
+COMMENT 'How many rows of each log a run made.';
+";
+
+/// The table of the rows that end a run, and a statement for each log, which makes a table of that name unless there is one.
 ///
 /// A row that came twice has the same key twice, of which the engine keeps one as it merges parts, and a query with
 /// `FINAL` sees one.
 pub(super) fn tables(logs: &[&LogType]) -> String {
-    let mut out = String::new();
+    let mut out = RUN_END.to_owned();
     for log in logs {
-        let separator = if out.is_empty() { "" } else { "\n" };
-        let _ = writeln!(out, "{separator}CREATE TABLE IF NOT EXISTS {}\n(", quoted(log.path));
+        let _ = writeln!(out, "\nCREATE TABLE IF NOT EXISTS {}\n(", quoted(log.path));
         for (name, kind, doc) in IDENTITY {
             let _ = writeln!(out, "    {name} {kind} COMMENT {},", text(doc));
         }
@@ -86,8 +101,9 @@ mod tests {
         let all = tables(&LOGS);
         for log in LOGS.iter() {
             let own = tables(&[log]);
-            assert!(all.contains(&own), "{}", log.path);
-            assert_eq!(own.lines().count(), log.fields.len() + IDENTITY.len() + 8, "{own}");
+            let own = own.strip_prefix(RUN_END).unwrap();
+            assert!(all.contains(own), "{}", log.path);
+            assert_eq!(own.lines().count(), log.fields.len() + IDENTITY.len() + 9, "{own}");
             for field in log.fields {
                 assert!(own.contains(&format!("\n    `{}` ", field.name)), "{}", field.name);
                 assert!(IDENTITY.iter().all(|(name, ..)| *name != field.name), "{}", field.name);
