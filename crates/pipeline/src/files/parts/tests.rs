@@ -19,14 +19,17 @@ use crate::files::run::{Attend, Settings, run};
 const READ: usize = 4096;
 const FILES: usize = 4;
 
-/// A capture of flows of one datagram, 10 ms apart, of one day.
-fn capture(day: usize) -> Vec<u8> {
+/// Seconds from the begin of one file to that of the next.
+const DAY: i64 = 86_400;
+
+/// A capture of the same flows, each of one datagram, 10 ms apart, from a second on.
+fn capture(begin: i64) -> Vec<u8> {
     let mut writer = PcapWriter::new(Vec::new(), LinkType::ETHERNET, 0).unwrap();
     let host = |low, port| Host::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, low)), port);
     for at in 0..2000_u16 {
-        let frame = udp_frame(&host(1 + (at % 99) as u8, 4000 + at), &host(200, 5000), 0, b"hello");
+        let frame = udp_frame(&host(1 + (at % 99) as u8, 30_000 + at), &host(200, 5000), 0, b"hello");
         let frame = frame.unwrap();
-        let timestamp = Timestamp::from_secs_nanos(86_400 * day as i64, i64::from(at) * 10_000_000);
+        let timestamp = Timestamp::from_secs_nanos(begin, i64::from(at) * 10_000_000);
         let wire_len = frame.len() as u32;
         let link_type = LinkType::ETHERNET;
         let packet = Packet { timestamp, data: &frame, wire_len, link_type, interface: 0 };
@@ -48,6 +51,7 @@ type Input = Box<dyn Read + Send>;
 /// The files, and which were opened by themselves.
 struct Files {
     how: How,
+    spacing: i64,
     opened: Mutex<Vec<usize>>,
 }
 
@@ -79,7 +83,7 @@ impl OpenPart for Files {
     type Intake = Asked;
 
     fn open(&self, part: usize) -> Option<(Reader<Input>, Asked)> {
-        let mut bytes = capture(part + 1);
+        let mut bytes = capture((part as i64 + 1) * self.spacing);
         let input: Input = if self.how == How::Fails {
             bytes.truncate(bytes.len() / 2);
             Box::new(Cursor::new(bytes).chain(Broken))
@@ -95,9 +99,10 @@ impl OpenPart for Files {
 struct InOrder<'a>(Merged<Input>, Option<&'a Files>);
 
 impl<'a> InOrder<'a> {
-    fn new(files: Option<&'a Files>) -> Self {
-        let input = |day| -> Input { Box::new(Cursor::new(capture(day))) };
-        let readers = (1..=FILES).map(|day| Reader::with_read_size(input(day), READ).unwrap());
+    fn new(files: Option<&'a Files>, spacing: i64) -> Self {
+        let input = |number| -> Input { Box::new(Cursor::new(capture(number * spacing))) };
+        let readers =
+            (1..=FILES as i64).map(|number| Reader::with_read_size(input(number), READ).unwrap());
         let mut merged = Merged::new(readers.collect());
         if files.is_some() {
             merged.stop_between();
@@ -182,17 +187,23 @@ fn settings() -> Settings {
     }
 }
 
-fn in_order() -> Rows {
+/// The rows of all files in order, and how many of them are connections.
+fn in_order(spacing: i64) -> (Rows, usize) {
     let mut rows = Rows::default();
-    run(&mut InOrder::new(None), &settings(), &mut (), &mut rows).unwrap();
-    assert_eq!(rows.0.len(), 2000 * FILES);
-    rows
+    run(&mut InOrder::new(None, spacing), &settings(), &mut (), &mut rows).unwrap();
+    let conn = netsniff_output::LogSet::named("conn").unwrap();
+    let flows = rows.0.iter().filter(|(log, _)| conn.contains(*log)).count();
+    (rows, flows)
 }
 
-fn by_themselves(how: How, waiting_bytes: usize) -> anyhow::Result<(Rows, Counts, PartsOutcome)> {
-    let files = Files { how, opened: Mutex::default() };
+fn by_themselves(
+    how: How,
+    waiting_bytes: usize,
+    spacing: i64,
+) -> anyhow::Result<(Rows, Counts, PartsOutcome)> {
+    let files = Files { how, spacing, opened: Mutex::default() };
     let (mut counts, mut rows) = (Counts::default(), Rows::default());
-    let mut source = InOrder::new(Some(&files));
+    let mut source = InOrder::new(Some(&files), spacing);
     let jobs = Jobs { threads: 2, waiting_bytes };
     let settings = settings();
     let (_, parts) = run_parts(&mut source, &files, (&settings, jobs), &mut counts, &mut rows)?;
@@ -205,9 +216,10 @@ fn by_themselves(how: How, waiting_bytes: usize) -> anyhow::Result<(Rows, Counts
 
 #[test]
 fn a_part_is_taken_over_whole_or_where_too_much_waits() {
-    let expected = in_order();
+    let (expected, flows) = in_order(DAY);
+    assert_eq!(flows, 2000 * FILES);
     for waiting_bytes in [0, usize::MAX] {
-        let (rows, counts, parts) = by_themselves(How::Well, waiting_bytes).unwrap();
+        let (rows, counts, parts) = by_themselves(How::Well, waiting_bytes, DAY).unwrap();
         assert!(rows == expected, "{waiting_bytes}");
         assert_eq!(counts.parts, [1, 2, 3], "{waiting_bytes}");
         assert_eq!((parts.parts, parts.apart, parts.read_again_bytes), (FILES, FILES - 1, 0));
@@ -217,16 +229,26 @@ fn a_part_is_taken_over_whole_or_where_too_much_waits() {
     }
 }
 
+/// Flows of UDP last a minute: here each goes on in every file.
+#[test]
+fn a_part_in_which_flows_go_on_is_read_in_order() {
+    let (expected, flows) = in_order(30);
+    assert_eq!(flows, 2000);
+    let (rows, counts, parts) = by_themselves(How::Well, usize::MAX, 30).unwrap();
+    assert!(rows == expected);
+    assert_eq!((counts.packets, parts.apart), (2000 * FILES, 0));
+}
+
 #[test]
 fn a_part_that_fails_by_itself_is_read_in_order() {
-    let (rows, counts, parts) = by_themselves(How::Fails, usize::MAX).unwrap();
-    assert!(rows == in_order());
+    let (rows, counts, parts) = by_themselves(How::Fails, usize::MAX, DAY).unwrap();
+    assert!(rows == in_order(DAY).0);
     assert_eq!((counts.packets, parts.apart), (2000 * FILES, 0));
 }
 
 #[test]
 fn a_panic_ends_all() {
-    let work = || by_themselves(How::Panics, usize::MAX).map(|_| ());
+    let work = || by_themselves(How::Panics, usize::MAX, DAY).map(|_| ());
     if let Ok(outcome) = catch_unwind(AssertUnwindSafe(work)) {
         assert_eq!(outcome.unwrap_err().to_string(), "a worker panicked");
     }
