@@ -18,7 +18,7 @@ pub struct Limits {
     /// Time after which a template that was not told again over UDP is forgotten (RFC 7011, 8.4): three times the half
     /// hour of routers.
     pub template_lifetime: Duration,
-    /// Bytes of sets that wait for their templates, of one exporter and domain.
+    /// Bytes of sets that wait for their templates, of one exporter and domain, with what each takes beside its content.
     pub waiting_bytes: usize,
     /// The same of all exporters.
     pub all_waiting_bytes: usize,

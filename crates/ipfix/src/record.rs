@@ -82,6 +82,12 @@ fn count(value: &[u8]) -> Option<u64> {
     (1..=8).contains(&value.len()).then(|| number(value))
 }
 
+/// A number with a fraction, which may be told in half its bytes (RFC 7011, 6.2).
+fn float(value: &[u8]) -> Option<f64> {
+    let half = || value.try_into().ok().map(|bytes| f64::from(f32::from_be_bytes(bytes)));
+    value.try_into().ok().map(f64::from_be_bytes).or_else(half)
+}
+
 fn address(value: &[u8]) -> Option<Address> {
     match value.len() {
         4 => value.try_into().ok().map(Address::from_v4),
@@ -96,7 +102,8 @@ fn is_unspecified(address: Address) -> bool {
 
 /// A time of so many units since the epoch, of which a second has `per_second`.
 fn time(value: &[u8], per_second: i64) -> Option<Timestamp> {
-    let units = i64::try_from(count(value)?).ok()?;
+    // Nothing was seen in 1970: exporters write zeros for what they do not know.
+    let units = i64::try_from(count(value)?).ok().filter(|units| *units > 0)?;
     units.checked_mul(1_000_000_000 / per_second).map(Timestamp::from_nanos)
 }
 
@@ -104,7 +111,7 @@ fn ntp(value: &[u8]) -> Option<Timestamp> {
     if value.len() != 8 {
         return None;
     }
-    let both = number(value);
+    let both = Some(number(value)).filter(|both| *both > 0)?;
     let (seconds, fraction) = (both >> 32, both & 0xffff_ffff);
     let nanos = (fraction * 1_000_000_000 + (1 << 31)) >> 32;
     Some(Timestamp::from_secs_nanos(seconds as i64 - SINCE_1900, nanos as i64))
@@ -176,7 +183,7 @@ impl Values {
             Meaning::SamplingSpace => self.sampling.space = value_of(),
             Meaning::SamplingPopulation => self.sampling.population = value_of(),
             Meaning::SamplingProbability => {
-                self.sampling.probability = value.try_into().ok().map(f64::from_be_bytes);
+                self.sampling.probability = float(value);
             }
             // What is told at the begin of a flow, and what was denied, has no counts.
             Meaning::FirewallEvent => self.is_event |= !matches!(value_of(), Some(2 | 5)),

@@ -133,7 +133,8 @@ fn template<'a>(
     }
     let mut fields = Vec::with_capacity(count);
     for _ in 0..count {
-        fields.push(field(set)?);
+        // A field without bytes tells nothing, and would cost time in every record.
+        fields.extend(Some(field(set)?).filter(|it| it.len > 0));
     }
     let least =
         fields.iter().map(|it| if it.len == VARIABLE { 1 } else { usize::from(it.len) }).sum();

@@ -130,16 +130,93 @@ fn data_waits_for_its_template_and_nothing_was_lost() {
 
 #[test]
 fn what_waits_is_bounded_and_given_up_in_time() {
-    let mut bed = Bed::new(Limits { waiting_bytes: 200, ..Limits::default() });
-    for sequence in 0..10 {
-        bed.take(&ipfix(sequence, &[set(256, &records(&[1, 2]))])).unwrap();
-    }
-    let books = bed.books();
-    assert_eq!((books.waiting_sets, books.undecoded_sets, books.lost), (2, 8, None));
+    // Room for two sets of 74 bytes with what each takes besides, and not for three.
+    let full = || {
+        let mut bed = Bed::new(Limits { waiting_bytes: 420, ..Limits::default() });
+        for sequence in 0..10 {
+            let port = 10 * sequence as u16;
+            bed.take(&ipfix(sequence, &[set(256, &records(&[port, port + 1]))])).unwrap();
+        }
+        let books = bed.books();
+        assert_eq!((books.waiting_sets, books.undecoded_sets, books.lost), (2, 8, None));
+        bed
+    };
+    let mut bed = full();
+    bed.take(&ipfix(20, &[set(2, &template(256))])).unwrap();
+    assert_eq!(bed.ports(), [80, 81, 90, 91], "the oldest made room");
+    let mut bed = full();
     bed.collector.expire(NOW + Duration::from_secs(1800));
     assert_eq!(bed.books().waiting_sets, 2);
     bed.collector.expire(NOW + Duration::from_secs(1901));
     assert_eq!((bed.books().waiting_sets, bed.books().undecoded_sets), (0, 10));
+}
+
+#[test]
+fn sets_without_content_take_room_too() {
+    let mut bed = Bed::new(Limits::default());
+    let empty = vec![set(256, &[]); 16_000];
+    for sequence in 0..4 {
+        bed.take(&ipfix(sequence, &empty)).unwrap();
+    }
+    let books = bed.books();
+    assert_eq!(books.sets, 64_000);
+    assert!(books.waiting_sets < (256 << 10) / 32, "{} wait", books.waiting_sets);
+}
+
+#[test]
+fn fields_without_bytes_cost_nothing_and_a_template_of_them_is_refused() {
+    let mut bed = Bed::new(Limits::default());
+    let alone = numbers(&[256, 2, 7, 0, 11, 0]);
+    bed.take(&ipfix(0, &[set(2, &alone), set(256, &[0; 9])])).unwrap();
+    assert_eq!((bed.books().templates, bed.books().templates_refused), (0, 1));
+    // Of 512 fields 511 have no bytes: what is read of a record is one field.
+    let mut many = numbers(&[257, 512, 82, 1]);
+    many.extend(numbers(&[95, 0]).repeat(511));
+    let room = Limits { all_fields: 1, ..Limits::default() };
+    let mut bed = Bed::new(room);
+    bed.take(&ipfix(0, &[set(2, &many), set(257, &[1; 60_000])])).unwrap();
+    assert_eq!((bed.books().templates, bed.books().others), (1, 60_000));
+}
+
+#[test]
+fn a_probability_in_half_its_bytes_is_a_sample() {
+    let mut bed = Bed::new(Limits::default());
+    // A scope of the whole system, then the selector and its probability.
+    let options = numbers(&[258, 3, 1, 144, 4, 302, 4, 311, 4]);
+    let told = [[0, 0, 0, 1], [0, 0, 0, 5], 0.25_f32.to_be_bytes()].concat();
+    let sets = [set(3, &options), set(258, &told), set(2, &template(256))];
+    bed.take(&ipfix(0, &sets)).unwrap();
+    bed.take(&ipfix(1, &[set(256, &records(&[1]))])).unwrap();
+    assert_eq!(bed.flows[0].sampling, Sampling::Some);
+}
+
+#[test]
+fn numbers_go_on_behind_the_last_one_there_is() {
+    for (at_wrap, lost) in [(1, 0), (3, 2)] {
+        let mut bed = Bed::new(Limits::default());
+        let first = u32::MAX - 9;
+        bed.take(&ipfix(first, &[set(2, &template(256)), set(256, &records(&[1; 4]))])).unwrap();
+        bed.take(&ipfix(first + 4, &[set(256, &records(&[2; 7]))])).unwrap();
+        bed.take(&ipfix(at_wrap, &[set(256, &records(&[3]))])).unwrap();
+        bed.take(&ipfix(at_wrap + 1, &[set(256, &records(&[4, 5]))])).unwrap();
+        let books = bed.books();
+        assert_eq!((books.lost, books.restarts), (Some(lost), 0), "{books:?}");
+    }
+}
+
+#[test]
+fn records_without_a_start_are_no_connections() {
+    let mut bed = Bed::new(Limits::default());
+    let fields = numbers(&[256, 6, 8, 4, 12, 4, 7, 2, 11, 2, 4, 1, 2, 4]);
+    let told = [&[10, 0, 0, 1, 10, 0, 0, 2][..], &numbers(&[5, 6]), &[17, 0, 0, 0, 9]].concat();
+    bed.take(&ipfix(0, &[set(2, &fields), set(256, &told)])).unwrap();
+    assert_eq!((bed.books().others, bed.flows.len()), (1, 0));
+    // The time of a start that is told to be none is none, either: nothing was seen in 1970.
+    let mut zero = record(1);
+    let start = zero.len() - 16;
+    zero[start..start + 8].fill(0);
+    bed.take(&ipfix(1, &[set(2, &template(257)), set(257, &zero)])).unwrap();
+    assert_eq!((bed.books().others, bed.flows.len()), (2, 0), "{:?}", bed.flows);
 }
 
 #[test]

@@ -51,6 +51,13 @@ struct Waiting {
     behind: Behind,
 }
 
+impl Waiting {
+    /// Bytes that a set with content of this length takes, as it waits: an empty one takes some, too.
+    const fn size(len: usize) -> usize {
+        size_of::<Self>() + len
+    }
+}
+
 /// What is known of an exporter and domain.
 #[derive(Debug)]
 pub(super) struct Stream {
@@ -284,7 +291,7 @@ impl Stream {
         let mut content = Bytes(content);
         let mut count = Count::default();
         // What is shorter than a record fills the set up.
-        while content.0.len() >= template.least {
+        while content.0.len() >= template.least.max(1) {
             let Some(values) = record::next(&mut content, template, clock) else {
                 // Zeros may fill it up, too, where fields of any length make the least record short.
                 let is_filled = content.0.len() < 4 && content.0.iter().all(|byte| *byte == 0);
@@ -328,7 +335,7 @@ impl Stream {
     }
 
     fn put_aside(&mut self, set: Set<'_>, reading: &mut Reading<'_>) {
-        let len = set.content.len();
+        let len = Waiting::size(set.content.len());
         let Limits { waiting_bytes, all_waiting_bytes, .. } = *reading.limits;
         while self.waiting_bytes + len > waiting_bytes && self.give_up_first(reading.shared) {}
         let is_full = self.waiting_bytes + len > waiting_bytes;
@@ -363,8 +370,9 @@ impl Stream {
 
     fn take_waiting(&mut self, at: usize, shared: &mut Shared) -> Option<Waiting> {
         let set = self.waiting.remove(at)?;
-        self.waiting_bytes -= set.content.len();
-        shared.waiting -= set.content.len();
+        let len = Waiting::size(set.content.len());
+        self.waiting_bytes -= len;
+        shared.waiting -= len;
         Some(set)
     }
 
