@@ -192,13 +192,14 @@ fn a_probability_in_half_its_bytes_is_a_sample() {
 
 #[test]
 fn numbers_go_on_behind_the_last_one_there_is() {
-    for (at_wrap, lost) in [(1, 0), (3, 2)] {
+    for (behind, lost) in [(u32::MAX - 2, 0), (5, 8)] {
         let mut bed = Bed::new(Limits::default());
         let first = u32::MAX - 9;
         bed.take(&ipfix(first, &[set(2, &template(256)), set(256, &records(&[1; 4]))])).unwrap();
-        bed.take(&ipfix(first + 4, &[set(256, &records(&[2; 7]))])).unwrap();
-        bed.take(&ipfix(at_wrap, &[set(256, &records(&[3]))])).unwrap();
-        bed.take(&ipfix(at_wrap + 1, &[set(256, &records(&[4, 5]))])).unwrap();
+        bed.take(&ipfix(first + 4, &[set(256, &records(&[2; 3]))])).unwrap();
+        bed.take(&ipfix(behind, &[set(256, &records(&[3; 6]))])).unwrap();
+        let next = behind.wrapping_add(6);
+        bed.take(&ipfix(next, &[set(256, &records(&[4, 5]))])).unwrap();
         let books = bed.books();
         assert_eq!((books.lost, books.restarts), (Some(lost), 0), "{books:?}");
     }
