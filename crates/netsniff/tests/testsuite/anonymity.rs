@@ -14,6 +14,7 @@ use netsniff_analysis::key::community_id::CommunityId;
 use netsniff_analysis::key::{FlowKey, TCP, UDP};
 use netsniff_analysis::record::{FieldInfo, Privacy};
 use netsniff_analysis::rows::LOGS;
+use netsniff_output::Format;
 use netsniff_packet::anonymize::{Anonymizer, Keep, Key, Method};
 use serde_json::Value;
 
@@ -267,6 +268,47 @@ fn found(output: &[u8], secrets: &BTreeSet<String>) -> Vec<String> {
     secrets.iter().filter(stands).cloned().collect()
 }
 
+/// The logs in each format beside those of Zeek that text can be read from, by their paths.
+fn in_other_formats(capture: &Path, scratch: &Path, arguments: &[&str]) -> Vec<(String, Vec<u8>)> {
+    let names = Format::ALL.iter().map(|format| format.name());
+    let others = names.filter(|name| ["ecs", "eve", "text", "arrow"].contains(name));
+    let mut outputs = Vec::new();
+    for format in others {
+        let folder = scratch.join(format);
+        let begun = ["analyze", "-s", "1", "--format", format, "-o", folder.to_str().unwrap()];
+        netsniff(&[&begun, arguments].concat(), &[capture]);
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let is_stream = path.extension().is_some_and(|extension| extension == "arrows");
+            let bytes = fs::read(&path).unwrap();
+            let text = if is_stream { texts_of_stream(&bytes) } else { bytes };
+            outputs.push((path.display().to_string(), text));
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+    assert!(outputs.len() >= 3);
+    outputs
+}
+
+/// All texts of a stream of Arrow, a line each.
+fn texts_of_stream(stream: &[u8]) -> Vec<u8> {
+    let mut lines = Vec::new();
+    for batch in arrow_ipc::reader::StreamReader::try_new(stream, None).unwrap() {
+        let mut columns: Vec<_> = batch.unwrap().columns().iter().map(|it| it.to_data()).collect();
+        while let Some(column) = columns.pop() {
+            columns.extend(column.child_data().iter().cloned());
+            if column.data_type().to_string() == "Utf8" {
+                let (ends, bytes) = (column.buffers()[0].typed_data::<i32>(), &column.buffers()[1]);
+                for text in ends.windows(2) {
+                    lines.extend_from_slice(&bytes[text[0] as usize..text[1] as usize]);
+                    lines.push(b'\n');
+                }
+            }
+        }
+    }
+    lines
+}
+
 #[test]
 fn nothing_original_is_in_any_output_and_all_joins_survive() {
     let scratch = Scratch::new("anonymity");
@@ -300,12 +342,14 @@ fn nothing_original_is_in_any_output_and_all_joins_survive() {
             &[&capture],
         );
         let stream = netsniff(&[&["analyze", "-o", "-"], &arguments[..]].concat(), &[&capture]);
+        let others = in_other_formats(&capture, scratch.path(), &arguments);
         let path = capture.to_str().unwrap();
         let mut outputs = vec![
             ("the summary in JSON".to_owned(), run.stdout),
             ("the summary".to_owned(), text.stdout),
             ("the stream".to_owned(), stream.stdout),
         ];
+        outputs.extend(others);
         for entry in [&folder, &tsv].into_iter().flat_map(|folder| fs::read_dir(folder).unwrap()) {
             let entry = entry.unwrap().path();
             outputs.push((entry.display().to_string(), fs::read(&entry).unwrap()));

@@ -299,3 +299,60 @@ fn sockets_give_the_same_rows_as_captures() {
     assert_eq!(transports.iter().filter(|it| **it == "tcp").count(), 1, "{transports:?}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("dropped by sockets   0"));
 }
+
+#[test]
+fn an_exporter_that_never_falls_silent_does_not_keep_a_run_from_its_end() {
+    let [port, _] = free_ports();
+    let begin = Instant::now();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_netsniff"))
+        .args(["collect", "-q", "--duration", "1s", &format!("ipfix://127.0.0.1:{port}")])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut empty = [0; 16];
+    (empty[1], empty[3]) = (10, 16);
+    let mut stream = None;
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if begin.elapsed() > Duration::from_secs(20) {
+            child.kill().unwrap();
+            panic!("it does not end");
+        }
+        match &mut stream {
+            None => stream = TcpStream::connect(("127.0.0.1", port)).ok(),
+            Some(stream) => _ = stream.write_all(&empty),
+        }
+        thread::sleep(Duration::from_millis(10));
+    };
+    assert!(stream.is_some() && status.success(), "{status:?}");
+}
+
+#[test]
+fn a_full_disk_is_said_once_and_rows_that_are_missing_are_counted() {
+    let [port, _] = free_ports();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let child = Command::new(env!("CARGO_BIN_EXE_netsniff"))
+        .args(["collect", "-o", "-", "--pair", "0", "--duration", "3s"])
+        .arg(format!("netflow://127.0.0.1:{port}"))
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let begin = Instant::now();
+    for packet in packets(&fixture("netflow5.pcap")).iter().cycle() {
+        if begin.elapsed() > Duration::from_millis(2500) {
+            break;
+        }
+        let _ = socket.send_to(message(packet), ("127.0.0.1", port));
+        thread::sleep(Duration::from_millis(5));
+    }
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(said.matches("No space left").count(), 1, "{said}");
+    let refused = said.lines().find_map(|line| line.strip_prefix("rows not written")).unwrap();
+    assert!(refused.trim().replace(',', "").parse::<u64>().unwrap() > 0, "{said}");
+}

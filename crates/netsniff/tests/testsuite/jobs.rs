@@ -225,6 +225,18 @@ fn pieces_with_time_between_them_give_the_logs_of_all_in_order() {
     assert!(apart_of_all > 200, "{apart_of_all} of {pieces_of_all}");
 }
 
+#[test]
+fn threads_beyond_the_files_are_not_begun() {
+    let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/recorded/office.pcapng");
+    let scratch = Scratch::new("jobs-many");
+    fs::create_dir_all(scratch.path()).unwrap();
+    let (output, files) = (scratch.path().join("logs"), [PathBuf::from(capture)]);
+    let (expected, _) = analysed(&files, &output, &["--workers", "1"]);
+    // With a share of the bounds for each of them, flows would be ended early.
+    let (told, _) = analysed(&files, &output, &["--jobs", "1000000"]);
+    assert_eq!(differences(&expected, &told), [] as [String; 0]);
+}
+
 /// Captures of other days: nearly all can be analysed by themselves. All of them are one input.
 #[test]
 fn captures_of_many_days_are_analysed_by_themselves() {

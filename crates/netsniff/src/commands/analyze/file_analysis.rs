@@ -78,7 +78,7 @@ impl FileAnalysis {
         let said = pseudonyms.as_ref().map(|pseudonyms| pseudonyms.said.clone());
         let anonymizer = pseudonyms.map(|pseudonyms| Arc::new(pseudonyms.anonymizer));
         let options = Options { anonymizer, extract, ..options };
-        let jobs = args.jobs(&options)?;
+        let jobs = args.jobs(&options)?.map(|jobs| jobs.for_parts(inputs.files.len()));
         let settings = Settings {
             limits: jobs.map_or(limits, |jobs| share_of(limits, jobs.engines())),
             options,

@@ -30,13 +30,18 @@ struct Going<K> {
     sink: K,
     is_to_roll: Arc<AtomicBool>,
     has_failed: Arc<AtomicBool>,
+    /// What was said last: a full disk fails in every row.
+    said: String,
 }
 
 impl<K: LiveSink> Going<K> {
-    fn note(&self, result: anyhow::Result<()>) {
-        if let Err(error) = result {
-            say(&format!("{error:#}"));
-            self.has_failed.store(true, Ordering::Relaxed);
+    fn note(&mut self, result: anyhow::Result<()>) {
+        let Err(error) = result else { return };
+        self.has_failed.store(true, Ordering::Relaxed);
+        let error = format!("{error:#}");
+        if error != self.said {
+            say(&error);
+            self.said = error;
         }
     }
 }
@@ -126,8 +131,8 @@ fn collect<K: LiveSink>(
         }
     }
     let (is_to_roll, has_failed) = (Arc::default(), Arc::default());
-    let going =
-        Going { sink, is_to_roll: Arc::clone(&is_to_roll), has_failed: Arc::clone(&has_failed) };
+    let (roll, failed) = (Arc::clone(&is_to_roll), Arc::clone(&has_failed));
+    let going = Going { sink, is_to_roll: roll, has_failed: failed, said: String::new() };
     let mut collection = Collection::new(&args.settings()?, going);
     let begin = Instant::now();
     let (mut next_flush, mut next_books) = (begin + FLUSH, begin + args.stats);
@@ -186,6 +191,7 @@ fn conclude<K: LiveSink>(
     let ended = going.sink.end(outcome.now);
     going.note(ended);
     let mut summary = Summary::new(outcome, waiting);
+    summary.refused_rows = going.sink.books().refused.total();
     summary.dropped = dropped;
     summary.has_failed = has_failed.load(Ordering::Relaxed);
     Ok(summary)

@@ -172,7 +172,12 @@ fn messages(stream: &mut TcpStream, from: Exporter, shared: &Shared) -> anyhow::
     stream.set_read_timeout(Some(LOOK))?;
     let mut framer = Framer::default();
     let mut buffer = vec![0; LARGEST];
+    let mut last: Option<Instant> = None;
     loop {
+        // An exporter that never falls silent must not keep the run from its end.
+        if shared.is_over() && Instant::now() > *last.get_or_insert_with(|| Instant::now() + LAST) {
+            return Ok(());
+        }
         match stream.read(&mut buffer) {
             Ok(0) if framer.is_between_messages() => return Ok(()),
             Ok(0) => anyhow::bail!("the connection ended in the midst of a message"),

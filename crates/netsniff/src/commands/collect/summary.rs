@@ -21,6 +21,8 @@ pub(super) struct Summary {
     pub(super) segments: u64,
     /// Datagrams for which sockets had no room; unset where nobody counts.
     pub(super) dropped: Option<u64>,
+    /// Rows that could not be written.
+    pub(super) refused_rows: u64,
     /// Whether a capture was damaged, or could not be read.
     pub(super) is_cut: bool,
     /// Whether something went wrong here.
@@ -37,6 +39,7 @@ impl Summary {
             cut_datagrams: 0,
             segments: 0,
             dropped: None,
+            refused_rows: 0,
             is_cut: false,
             has_failed: false,
             waiting,
@@ -88,6 +91,9 @@ impl Summary {
         };
         if self.packets.is_none() {
             line(&mut text, "dropped by sockets", &dropped);
+        }
+        if self.refused_rows > 0 {
+            line(&mut text, "rows not written", &count(self.refused_rows));
         }
         let CollectOutcome { connections, paired, two_way, .. } = self.outcome;
         line(&mut text, "connections", &count(connections));

@@ -18,7 +18,10 @@ mod carrier;
 #[cfg(test)]
 mod tests;
 
-use anyhow::anyhow;
+use std::io;
+use std::thread;
+
+use anyhow::{Context as _, anyhow};
 use netsniff_analysis::engine::decoding::Intake;
 use netsniff_output::RowSink;
 use netsniff_packet::{Source, Timestamp};
@@ -42,6 +45,12 @@ impl Jobs {
     #[must_use]
     pub const fn engines(self) -> usize {
         2 * self.threads
+    }
+
+    /// No more threads than there are parts: others would have nothing to do, and would take their shares of the bounds.
+    #[must_use]
+    pub fn for_parts(self, parts: usize) -> Self {
+        Self { threads: self.threads.min(parts).max(1), ..self }
     }
 }
 
@@ -117,11 +126,13 @@ where
 {
     let board = Board::new(jobs);
     let board_ref = &board;
-    std::thread::scope(|scope| {
-        let others = (1..jobs.threads)
-            .map(|_| scope.spawn(move || apart::serve(board_ref, parts, settings)));
-        let others: Vec<_> = others.collect();
+    thread::scope(|scope| {
         let stop = board_ref.stop_at_end();
+        let others = (1..jobs.threads).map(|_| {
+            let serve = move || apart::serve(board_ref, parts, settings);
+            thread::Builder::new().spawn_scoped(scope, serve)
+        });
+        let others = others.collect::<io::Result<Vec<_>>>().context("cannot start a thread")?;
         let outcome = Carrier::new(source, parts, settings, attendant, sink, board_ref).run();
         drop(stop);
         for other in others {
