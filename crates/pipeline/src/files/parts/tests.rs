@@ -27,7 +27,8 @@ fn capture(begin: i64) -> Vec<u8> {
     let mut writer = PcapWriter::new(Vec::new(), LinkType::ETHERNET, 0).unwrap();
     let host = |low, port| Host::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, low)), port);
     for at in 0..2000_u16 {
-        let frame = udp_frame(&host(1 + (at % 99) as u8, 30_000 + at), &host(200, 5000), 0, b"hello");
+        let frame =
+            udp_frame(&host(1 + (at % 99) as u8, 30_000 + at), &host(200, 5000), 0, b"hello");
         let frame = frame.unwrap();
         let timestamp = Timestamp::from_secs_nanos(begin, i64::from(at) * 10_000_000);
         let wire_len = frame.len() as u32;
