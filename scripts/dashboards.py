@@ -1,10 +1,14 @@
 """Runs the queries of the dashboards in packaging/grafana, as scripts/dashboards.sh asks for."""
 
 import argparse
+import collections
+import http.server
 import json
 import math
 import re
+import subprocess
 import sys
+import threading
 import time
 import urllib.parse
 import urllib.request
@@ -16,6 +20,10 @@ def panels(path):
     for panel in json.loads(Path(path).read_text())["panels"]:
         if panel["type"] != "row":
             yield panel["title"], [target.get("expr") or target["rawSql"] for target in panel["targets"]]
+
+
+# Of each run, so many requests are answered as if they had failed.
+ANSWERS_LOST = 4
 
 
 class Failures:
@@ -31,7 +39,7 @@ class Failures:
 
 
 def rows_of(log):
-    """The rows of a log in JSON, each with what `--to` tells it by."""
+    """The rows of a log in JSON, each with what `--deliver` tells it by."""
     with open(log, encoding="utf-8") as lines:
         for seq, line in enumerate(lines):
             yield {"sensor": "test", "run": log.parent.name, "log": log.stem, "seq": seq} | json.loads(line)
@@ -46,12 +54,16 @@ def nearly(told, found):
     return told == found
 
 
-def compare_log(query, log, failures):
-    """Writes a log into its table twice, as a sender may that heard no answer, and reads it again. Returns its values."""
-    rows = list(rows_of(log))
-    lines = "\n".join(map(json.dumps, rows))
+def write_log(query, log):
+    """Writes a log into its table twice, as a sender does that heard no answer."""
+    lines = "\n".join(map(json.dumps, rows_of(log)))
     for _ in range(2):
         query(f"INSERT INTO `{log.stem}` SETTINGS input_format_skip_unknown_fields = 0 FORMAT JSONEachRow {lines}")
+
+
+def compare_log(query, log, failures):
+    """Reads a log out of its table. Returns how many values were compared."""
+    rows = list(rows_of(log))
     types = dict(query(f"SELECT name, type FROM system.columns WHERE table = '{log.stem}'"))
     columns = [
         f"toUnixTimestamp64Micro(`{name}`)" if "DateTime64" in kind and "Array" not in kind else f"`{name}`"
@@ -72,14 +84,73 @@ def compare_log(query, log, failures):
     return values
 
 
+def serve(query):
+    """Stands for the HTTP interface of ClickHouse. Of each run some answers are lost, though their rows were taken."""
+    lost, taken = collections.Counter(), collections.Counter()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self):
+            asked = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(self.path).query))
+            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            try:
+                query(f"{asked['query']} {body}")
+                status, said = 200, b""
+            except Exception as error:  # The library has no type of its own for what SQL gets wrong.
+                status, said = 400, str(error).encode()
+            run = json.loads(body.partition("\n")[0])["run"]
+            taken[run] += len(body.splitlines()) if status == 200 else 0
+            if status == 200 and lost[run] < ANSWERS_LOST:
+                lost[run] += 1
+                status = 500
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(said)))
+            self.end_headers()
+            self.wfile.write(said)
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server, taken
+
+
+def deliver(args, query, folder, failures):
+    """Analyses captures, whose rows go to the tables and into logs."""
+    server, taken = serve(query)
+    for capture in args.capture:
+        name = Path(capture).stem
+        command = [args.netsniff, "analyze", capture, "--notices", "-q", "--format", "json", "-o", f"{folder}/{name}"]
+        command += ["--sensor", "test", "--run-id", name, "--spool", f"{folder}/spool-{name}", "--deliver"]
+        command += [f"http://127.0.0.1:{server.server_port}/?as=clickhouse&database=netsniff"]
+        code = subprocess.run(command, check=False).returncode
+        failures.check(code == 0, f"{capture}: exit code {code}")
+    server.shutdown()
+    ends = query("SELECT run, of, rows FROM run_end FINAL")
+    for run, log, rows in ends:
+        [[found]] = query(f"SELECT count() FROM `{log}` FINAL WHERE run = '{run}'")
+        failures.check(found == rows, f"{run}: {log} has {found} rows, and {rows} were made")
+    print(f"ClickHouse: {len(ends)} logs of {len(args.capture)} captures are whole by the rows that end a run")
+    failures.check(len(ends) > len(args.capture), "no rows that end a run")
+    made = len(ends) + sum(rows for *_, rows in ends)
+    twice = taken.total() - made
+    print(f"ClickHouse: {made} rows were made, and {twice} of them came once more")
+    failures.check(twice > 0, "no row came twice")
+
+
 def clickhouse(args):
     """Makes the tables, fills them with logs, compares each value, and asks what the dashboard asks."""
     from chdb import session
 
     connection = session.Session()
 
+    one_at_a_time = threading.Lock()
+
     def query(text):
-        answer = str(connection.query(text, "JSONCompactEachRow"))
+        with one_at_a_time:
+            answer = str(connection.query(text, "JSONCompactEachRow"))
         return [json.loads(line) for line in answer.splitlines()]
 
     query("CREATE DATABASE netsniff")
@@ -88,9 +159,12 @@ def clickhouse(args):
         if statement.strip():
             query(statement)
     failures = Failures()
+    for log in sorted(Path(args.logs).glob("*/*.log")):
+        write_log(query, log)
+    deliver(args, query, args.logs, failures)
     logs = sorted(Path(args.logs).glob("*/*.log"))
     values = sum(compare_log(query, log, failures) for log in logs)
-    print(f"ClickHouse: {values} values of {len(logs)} logs compared, each row written twice")
+    print(f"ClickHouse: {values} values of {len(logs)} logs compared")
     try:
         query('INSERT INTO conn FORMAT JSONEachRow {"ts": 1.5, "uid": "C1"}')
         failures.check(False, "a row without its identity was taken")
@@ -155,7 +229,9 @@ def main():
     commands = parser.add_subparsers(required=True)
     of = commands.add_parser("clickhouse")
     of.add_argument("--tables", required=True, help="statements that make the tables")
-    of.add_argument("--logs", required=True, help="folder with a folder of logs in JSON for each capture")
+    of.add_argument("--logs", required=True, help="folder with a folder of logs in JSON for each run, where others come")
+    of.add_argument("--netsniff", required=True, help="the program, which delivers")
+    of.add_argument("--capture", action="append", default=[], help="a capture that it analyses")
     of.set_defaults(run=clickhouse)
     other = commands.add_parser("prometheus")
     other.add_argument("--server", required=True, help="where it listens")

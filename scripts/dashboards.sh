@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Asks what the dashboards in packaging/grafana ask: a server of Prometheus that watches a live capture, and ClickHouse with the
-# tables of `netsniff schema --clickhouse`, whose values are compared with those of the logs.
+# tables of `netsniff schema --clickhouse`, into which `--deliver` sends rows, whose values are compared with those of the logs.
 #
 # Usage: scripts/dashboards.sh [NETSNIFF]
 #
@@ -63,10 +63,8 @@ else
     echo "SKIPPED: the dashboard of Prometheus: that needs root, iproute2 and prometheus"
     absent=(--empty Sensors)
 fi
-for capture in fixtures/recorded/*.pcapng; do
-    "$netsniff" analyze "$capture" --notices --format json -o "$scratch/logs/$(basename "$capture" .pcapng)" -q
-done
 "$netsniff" schema --clickhouse >"$scratch/tables.sql"
 PYTHONPATH=$place python3 scripts/dashboards.py clickhouse --tables "$scratch/tables.sql" --logs "$scratch/logs" \
-    --dashboard packaging/grafana/records-clickhouse.json "${absent[@]}" || failed=1
+    --netsniff "$netsniff" --capture fixtures/recorded/office.pcapng --capture fixtures/recorded/certificates.pcapng \
+    --capture fixtures/recorded/protocols.pcapng --dashboard packaging/grafana/records-clickhouse.json "${absent[@]}" || failed=1
 exit $failed

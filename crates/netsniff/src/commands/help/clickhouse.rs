@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use netsniff_analysis::record::{FieldInfo, LogType, Scalar, Shape};
 
-/// What tells a row from all others, as rows have it that are sent (`--to`): columns before those of the log.
+/// What tells a row from all others, as rows have it that are sent (`--deliver`): columns before those of the log.
 const IDENTITY: [(&str, &str, &str); 4] = [
     ("sensor", "LowCardinality(String)", "Who made the row."),
     ("run", "String", "The run of the sensor that made the row."),
