@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
@@ -203,8 +204,14 @@ def prometheus(args):
         with urllib.request.urlopen(url, timeout=10) as answer:
             return json.load(answer)["data"]["result"]
 
+    def has_packets():
+        try:
+            return query("rate(netsniff_capture_delivered_packets_total[10s]) > 0")
+        except urllib.error.URLError:  # It does not listen yet.
+            return False
+
     deadline = time.monotonic() + args.wait
-    while not query("rate(netsniff_capture_delivered_packets_total[10s]) > 0"):
+    while not has_packets():
         if time.monotonic() > deadline:
             print(f"FAILED: no packets within {args.wait} s")
             return 1
