@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from datetime import timezone
+from importlib import metadata
 from pathlib import Path
 
 import duckdb
@@ -22,8 +23,6 @@ import pandas
 import polars
 import pyarrow.ipc
 import pyarrow.parquet
-import pyspark
-from pyspark.sql import SparkSession
 
 EPOCH = pandas.Timestamp(0, tz="UTC")
 
@@ -100,6 +99,9 @@ def of_pyarrow(path):
 
 def of_spark(paths):
     """The tables of one log, each with its columns and rows. One job reads all of them, since jobs take long to begin."""
+    # Here alone, since others use the comparison without Spark.
+    from pyspark.sql import SparkSession
+
     # Spark gives times without a zone, in that of the process.
     os.environ["TZ"] = "UTC"
     time.tzset()
@@ -137,6 +139,7 @@ READERS = {
     ("arrow", "pyarrow"): of_pyarrow_stream,
 }
 SPARK = ("parquet", "Spark")
+PACKAGES = {"DuckDB": "duckdb", "Spark": "pyspark"}
 EXTENSIONS = {"parquet": "parquet", "arrow": "arrows"}
 
 
@@ -229,9 +232,9 @@ def main():
                     comparison.compare(SPARK, capture, name, tables[table], log)
         else:
             print("SKIPPED: java: tables: Spark reads none of them")
-    versions = {"DuckDB": duckdb, "pandas": pandas, "polars": polars, "pyarrow": pyarrow, "Spark": pyspark}
     for (kind, reader), same in comparison.values.items():
-        print(f"{kind}, {reader} {versions[reader].__version__}: {same} values as in the TSV")
+        version = metadata.version(PACKAGES.get(reader, reader))
+        print(f"{kind}, {reader} {version}: {same} values as in the TSV")
     count = sum(map(len, logs.values()))
     print(f"{len(captures)} captures, {count} logs, {comparison.wrong} differences")
     return 1 if comparison.wrong or not all(comparison.values.values()) else 0
