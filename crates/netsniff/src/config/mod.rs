@@ -176,7 +176,8 @@ fn may_read(words: &[OsString]) -> bool {
     let is_named = |word: &OsString| {
         let word = word.as_encoded_bytes();
         // Short options may stand behind one dash together.
-        word.starts_with(b"--config") || word.starts_with(b"-") && word.contains(&b'c')
+        let is_short = word.starts_with(b"-") && !word.starts_with(b"--");
+        word.starts_with(b"--config") || is_short && word.contains(&b'c')
     };
     // What cannot be looked at is there.
     let is_there = |file: &places::File| file.is_named || file.path.try_exists().unwrap_or(true);
