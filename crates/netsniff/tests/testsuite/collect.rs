@@ -119,6 +119,17 @@ fn flows_are_those_that_nfdump_reads() {
 }
 
 #[test]
+fn whoever_asks_the_wrong_command_is_told_the_right_one() {
+    for source in ["ipfix://:4739", "netflow://127.0.0.1"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_netsniff"));
+        let output = command.args(["analyze", source]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(&format!("netsniff collect {source}")), "{said}");
+        assert_eq!(output.status.code(), Some(1), "{said}");
+    }
+}
+
+#[test]
 fn nothing_is_believed_that_only_an_exporter_saw() {
     for (name, _) in CAPTURES {
         let rows = collected(&fixture(&format!("{name}.pcap")), &[]);

@@ -313,6 +313,12 @@ impl AnalyzeArgs {
 
     /// What to do about a missing file that looks like the begin of a filter.
     pub(super) fn hint(&self, missing: &Path) -> Option<String> {
+        let name = missing.to_string_lossy();
+        if name.starts_with("netflow://") || name.starts_with("ipfix://") {
+            return Some(format!(
+                "flow exports have a command of their own: netsniff collect {name}"
+            ));
+        }
         let at = self.words.iter().position(|word| Path::new(word) == missing)?;
         let words: Vec<_> = self.words.get(at..)?.iter().map(|w| w.to_string_lossy()).collect();
         let text = words.join(" ");
