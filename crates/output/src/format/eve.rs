@@ -1,44 +1,18 @@
 //! EVE, the JSON events of Suricata 8.
 
-use netsniff_analysis::record::{LogType, Proto, Record};
-use netsniff_packet::Timestamp;
+use netsniff_analysis::record::Proto;
 
 use super::digits;
-use super::document::{self, Dialect, Document, Form, Inputs, Plans, derived, told, told_as};
-use super::json::Objects;
-use super::{LogEncoder, RowFormat, RowStyle, StreamLayout};
+use super::document::{Dialect, Document, Documents, Form, Inputs, Plans, derived, told, told_as};
 
 /// Events as Suricata names them, one on each line.
 pub(super) struct Eve;
 
 static PLANS: Plans = Plans::new(&EVE, || Plans::made(&EVE));
 
-impl RowFormat for Eve {
+impl Documents for Eve {
     const EXTENSION: &'static str = "eve.ndjson";
-
-    #[inline]
-    fn begin_row<R: Record>(_: RowStyle, record: &R, time: Option<Timestamp>, out: &mut Vec<u8>) {
-        document::begin(record, time, out);
-    }
-
-    #[inline]
-    fn columns<R: Record>(_: RowStyle, record: &R, out: &mut Vec<u8>) {
-        document::columns(&PLANS, record, out);
-    }
-
-    fn end_row(log: &'static LogType, start: usize, out: &mut Vec<u8>) {
-        document::end(&PLANS, log, start, out);
-    }
-
-    fn encoder(_: &'static LogType) -> Box<dyn LogEncoder> {
-        Box::new(Objects)
-    }
-
-    fn paths(log: &'static LogType) -> Option<Vec<Option<String>>> {
-        Some(PLANS.paths(log))
-    }
-
-    const STREAM: Option<StreamLayout> = Some(document::STREAM);
+    const PLANS: fn() -> &'static Plans = || &PLANS;
 }
 
 static EVE: Dialect = Dialect {
@@ -315,6 +289,6 @@ mod tests {
 
     #[test]
     fn each_value_has_a_place_of_its_own() {
-        document::check(&EVE);
+        crate::format::document::check(&EVE);
     }
 }

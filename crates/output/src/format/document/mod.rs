@@ -14,7 +14,8 @@ use netsniff_analysis::Record;
 use netsniff_analysis::record::LogType;
 use netsniff_packet::Timestamp;
 
-use super::StreamLayout;
+use super::json::Objects;
+use super::{LogEncoder, RowFormat, RowStyle, StreamLayout};
 
 pub(super) use self::dialect::{Dialect, Document, Form, Told, derived, told, told_as};
 pub(super) use self::plan::Plans;
@@ -27,30 +28,48 @@ thread_local! {
     static DOCUMENT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Begins the values of a row.
-#[inline]
-pub(super) fn begin<R: Record>(record: &R, time: Option<Timestamp>, out: &mut Vec<u8>) {
-    row::begin(record.transport(), time, out);
+/// A format whose rows are documents of a dialect.
+pub(super) trait Documents {
+    /// What the names of its files end with, behind a dot.
+    const EXTENSION: &'static str;
+
+    /// The plans of its dialect.
+    const PLANS: fn() -> &'static Plans;
 }
 
-/// Appends the values of some columns.
-#[inline]
-pub(super) fn columns<R: Record>(plans: &'static Plans, record: &R, out: &mut Vec<u8>) {
-    let plan = plans.of(record.log());
-    record.visit(&mut row::Appender::new(&plan, out));
-}
+impl<D: Documents> RowFormat for D {
+    const EXTENSION: &'static str = D::EXTENSION;
 
-/// Makes a document of the values of a row of `log`, which begin where `out` had `start` bytes.
-pub(super) fn end(plans: &'static Plans, log: &'static LogType, start: usize, out: &mut Vec<u8>) {
-    let plan = plans.of(log);
-    DOCUMENT.with_borrow_mut(|document| {
-        document.clear();
-        plan.write(out.get(start..).unwrap_or_default(), document);
-        out.truncate(start);
-        out.extend_from_slice(document);
-    });
-}
+    #[inline]
+    fn begin_row<R: Record>(_: RowStyle, record: &R, time: Option<Timestamp>, out: &mut Vec<u8>) {
+        row::begin(record.transport(), time, out);
+    }
 
-/// A document tells by itself which log it is of.
-pub(super) const STREAM: StreamLayout =
-    StreamLayout { begin: |_, _| {}, row: |_, row, out| out.extend_from_slice(row) };
+    #[inline]
+    fn columns<R: Record>(_: RowStyle, record: &R, out: &mut Vec<u8>) {
+        let plan = (D::PLANS)().of(record.log());
+        record.visit(&mut row::Appender::new(&plan, out));
+    }
+
+    fn end_row(log: &'static LogType, start: usize, out: &mut Vec<u8>) {
+        let plan = (D::PLANS)().of(log);
+        DOCUMENT.with_borrow_mut(|document| {
+            document.clear();
+            plan.write(out.get(start..).unwrap_or_default(), document);
+            out.truncate(start);
+            out.extend_from_slice(document);
+        });
+    }
+
+    fn encoder(_: &'static LogType) -> Box<dyn LogEncoder> {
+        Box::new(Objects)
+    }
+
+    fn paths(log: &'static LogType) -> Option<Vec<Option<String>>> {
+        Some((D::PLANS)().paths(log))
+    }
+
+    /// A document tells by itself which log it is of.
+    const STREAM: Option<StreamLayout> =
+        Some(StreamLayout { begin: |_, _| {}, row: |_, row, out| out.extend_from_slice(row) });
+}

@@ -5,48 +5,22 @@
 
 mod derived;
 
-use netsniff_analysis::record::{LogType, Origin, Record};
-use netsniff_packet::Timestamp;
+use netsniff_analysis::record::{LogType, Origin};
 
 use self::derived::{
     class, connection_type, direction, flags, http_outcome, outcome, resolved, sum, tls_protocol,
     tls_version, transport,
 };
-use super::document::{self, Dialect, Document, Form, Plans, Told, derived, told, told_as};
-use super::json::Objects;
-use super::{LogEncoder, RowFormat, RowStyle, StreamLayout};
+use super::document::{Dialect, Document, Documents, Form, Plans, Told, derived, told, told_as};
 
 /// Documents of the Elastic Common Schema, one on each line.
 pub(super) struct Ecs;
 
 static PLANS: Plans = Plans::new(&ECS, || Plans::made(&ECS));
 
-impl RowFormat for Ecs {
+impl Documents for Ecs {
     const EXTENSION: &'static str = "ecs.ndjson";
-
-    #[inline]
-    fn begin_row<R: Record>(_: RowStyle, record: &R, time: Option<Timestamp>, out: &mut Vec<u8>) {
-        document::begin(record, time, out);
-    }
-
-    #[inline]
-    fn columns<R: Record>(_: RowStyle, record: &R, out: &mut Vec<u8>) {
-        document::columns(&PLANS, record, out);
-    }
-
-    fn end_row(log: &'static LogType, start: usize, out: &mut Vec<u8>) {
-        document::end(&PLANS, log, start, out);
-    }
-
-    fn encoder(_: &'static LogType) -> Box<dyn LogEncoder> {
-        Box::new(Objects)
-    }
-
-    fn paths(log: &'static LogType) -> Option<Vec<Option<String>>> {
-        Some(PLANS.paths(log))
-    }
-
-    const STREAM: Option<StreamLayout> = Some(document::STREAM);
+    const PLANS: fn() -> &'static Plans = || &PLANS;
 }
 
 static ECS: Dialect = Dialect {
@@ -333,7 +307,7 @@ mod tests {
 
     #[test]
     fn each_value_has_a_place_of_its_own() {
-        document::check(&ECS);
+        crate::format::document::check(&ECS);
     }
 
     /// The fields of ECS 8 that are used, with their types, as `generated/csv/fields.csv` and `schemas/` of github.com/elastic/ecs have them.
