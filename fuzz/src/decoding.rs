@@ -53,7 +53,7 @@ fn anonymize(link_type: LinkType, data: &[u8], wire_len: u32, payload: PayloadMo
     if let (Some(ip), None) = (before.ip, left.cut) {
         let mapped = ANONYMIZER.address(ip.source);
         assert_eq!(after.ip.map(|ip| ip.source), Some(mapped));
-        assert_eq!(after.layers, before.layers);
+        assert_eq!(after.layers, before.layers, "{link_type:?} {data:02x?} became {changed:02x?}");
     }
 }
 

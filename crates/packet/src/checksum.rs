@@ -205,7 +205,7 @@ pub fn transport(decoded: &Decoded, data: &[u8]) -> ChecksumVerdict {
             // The length field, not that of IP, tells what the checksum covers.
             let len = match udp.len as usize {
                 // A jumbogram, RFC 2675, section 4.
-                0 if !ip.source.is_v4() => segment.len(),
+                0 if !ip.is_v4() => segment.len(),
                 len => len,
             };
             match segment.get(..len) {
@@ -239,7 +239,7 @@ fn judge(ip: &Ip, segment: &[u8], field: impl FnOnce() -> Option<u16>) -> Checks
 
 #[cold]
 fn without_checksum(ip: &Ip, decoded: &Decoded, data: &[u8]) -> ChecksumVerdict {
-    if ip.source.is_v4() || matches!(tunnel::find(decoded, data, TunnelPorts::KNOWN), Some(Ok(_))) {
+    if ip.is_v4() || matches!(tunnel::find(decoded, data, TunnelPorts::KNOWN), Some(Ok(_))) {
         ChecksumVerdict::Absent
     } else {
         ChecksumVerdict::Bad

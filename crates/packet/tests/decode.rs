@@ -123,6 +123,29 @@ fn a_reassembled_payload_is_decoded_behind_its_extension_headers() {
     assert!(layers.contains(Layer::Udp) && stop.is_none());
 }
 
+/// The version is that of the header, whatever addresses it has.
+#[test]
+fn ipv4_mapped_addresses_do_not_make_a_header_one_of_ipv4() {
+    let mapped = |mut packet: Vec<u8>| {
+        for at in [8, 24] {
+            packet[at..at + 12].copy_from_slice(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]);
+        }
+        frame(&ethernet(ethertype::IPV6, &packet))
+    };
+    let options = extension(protocol::UDP, &[1, 4, 0, 0, 0, 0], &udp(9, b"whole"));
+    let decoded = mapped(ipv6(protocol::HOP_BY_HOP, &options));
+    assert!(decoded.ip.unwrap().source.is_v4() && !decoded.ip.unwrap().is_v4());
+    assert_eq!((decoded.stop, ports(&decoded)), (None, (1000, 9)));
+
+    let number = protocol::DESTINATION_OPTIONS;
+    let first = mapped(ipv6(protocol::FRAGMENT, &fragment(number, 0, true, &options[..16])));
+    let ip = first.ip.unwrap();
+    assert_eq!((ip.protocol, ip.fragment.is_some()), (number, true));
+    let whole = decode::reassembled(&ip, &options);
+    assert_eq!((whole.stop, ports(&whole)), (None, (1000, 9)));
+    assert!(whole.layers.contains(Layer::Ipv6) && !whole.layers.contains(Layer::Ipv4));
+}
+
 #[test]
 fn a_routing_header_of_type_0_gives_the_final_destination() {
     let mut data = [0; 38];

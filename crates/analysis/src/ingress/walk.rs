@@ -232,7 +232,7 @@ impl<'a, O: Observer> Walk<'a, O> {
             }
             // What is above stays unknown, and Zeek has no connection for it; for the same in IPv4
             // it has one.
-            protocol::ESP if !ip.source.is_v4() => {
+            protocol::ESP if !ip.is_v4() => {
                 self.fate = Fate::Unknown;
                 false
             }

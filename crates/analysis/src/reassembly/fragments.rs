@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use netsniff_packet::checksum::ChecksumVerdict;
-use netsniff_packet::decode::Ip;
+use netsniff_packet::decode::{Ip, IpVersion};
 use netsniff_packet::{Address, Timestamp};
 
 use crate::limits::Limits;
@@ -300,7 +300,7 @@ impl Key {
             source: ip.source,
             destination: ip.destination,
             identification: ip.identification,
-            protocol: ip.source.is_v4().then_some(ip.protocol),
+            protocol: ip.is_v4().then_some(ip.protocol),
         }
     }
 }
@@ -308,14 +308,13 @@ impl Key {
 /// Length of the header that stays when the fragment header is gone.
 fn kept_header_len(ip: &Ip) -> u32 {
     let len = ip.payload_offset.saturating_sub(ip.offset);
-    if ip.source.is_v4() { len } else { len.saturating_sub(FRAGMENT_HEADER_LEN) }
+    if ip.is_v4() { len } else { len.saturating_sub(FRAGMENT_HEADER_LEN) }
 }
 
 /// Whether a datagram that reaches to `end` can be told by its header.
 fn is_acceptable_end(ip: &Ip, end: u32) -> bool {
     let header_len = kept_header_len(ip);
-    let counted =
-        if ip.source.is_v4() { header_len } else { header_len.saturating_sub(IPV6_HEADER_LEN) };
+    let counted = if ip.is_v4() { header_len } else { header_len.saturating_sub(IPV6_HEADER_LEN) };
     counted.saturating_add(end) <= MAX_LEN
 }
 
@@ -353,7 +352,7 @@ impl Datagram {
         if (kept_header_len(ip), ip.protocol) != self.shape {
             weirds.add("fragment_protocol_inconsistency");
         }
-        if ip.dont_fragment {
+        if ip.version == (IpVersion::V4 { dont_fragment: true }) {
             // Path MTU discovery for UDP does this.
             weirds.add("fragment_with_DF");
         }
@@ -419,7 +418,7 @@ impl Datagram {
         if overlaps {
             weirds.add(if is_equal { "fragment_overlap" } else { "fragment_inconsistency" });
             let is_repetition = gaps.is_empty() && is_equal;
-            if !ip.source.is_v4() && !is_repetition {
+            if !ip.is_v4() && !is_repetition {
                 return false;
             }
         }
@@ -487,7 +486,7 @@ mod tests {
             protocol: 17,
             ttl: 64,
             traffic_class: 0,
-            dont_fragment: false,
+            version: if is_v4 { IpVersion::V4 { dont_fragment: false } } else { IpVersion::V6 },
             identification,
             flow_label: 0,
             total_len: payload_offset + len,

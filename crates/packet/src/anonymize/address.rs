@@ -185,6 +185,21 @@ mod tests {
         }
     }
 
+    /// What is kept of `::` and `::1` leaves addresses close to the IPv4-mapped ones.
+    #[test]
+    fn no_address_of_ipv6_becomes_one_of_ipv4() {
+        for special in [true, false] {
+            let keep = Keep { special, ranges: Vec::new() };
+            for key in 0..32 {
+                let anonymizer = Anonymizer::new(Method::CryptoPan, &Key::new([key; 32]), &keep);
+                for text in ["::80f8:0:0", "::fffe:0:0", "::7fff:c000:201", "::1:0:0:0"] {
+                    let mapped = anonymizer.address(address(text));
+                    assert!(!mapped.is_v4(), "{text} became {mapped}");
+                }
+            }
+        }
+    }
+
     /// All addresses around the special ranges, which a mapping could push into one another.
     #[test]
     fn special_ranges_stay_and_take_nobody_in() {

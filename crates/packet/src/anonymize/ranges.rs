@@ -69,6 +69,10 @@ const SPECIAL_V6: &[(Ipv6Addr, u32, u32)] = &[
 /// The prefix of the groups by which a host is asked for its MAC address (RFC 4291, 2.7.1).
 pub(super) const SOLICITED_NODE: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00, 0);
 
+/// IPv4-mapped addresses (RFC 4291, 2.5.5.2). An [`Address`](crate::Address) of them is one of IPv4, so whatever is kept, no other
+/// address may come to lie among them.
+const V4_MAPPED: Range = Range { prefix: 0xffff << 32, len: 96, kept: 96 };
+
 impl Ranges {
     pub(super) fn v4(keep: &Keep) -> Self {
         let special = SPECIAL_V4.iter().filter(|_| keep.special).map(|&(address, len, kept)| {
@@ -96,7 +100,7 @@ impl Ranges {
             }
             IpAddr::V4(_) => None,
         });
-        Self(special.chain(chosen).collect())
+        Self(special.chain(chosen).chain([V4_MAPPED]).collect())
     }
 
     /// Whether an address lies in one of them.

@@ -75,8 +75,8 @@ pub struct Ip {
     pub ttl: u8,
     /// Type of service or traffic class (DSCP and ECN).
     pub traffic_class: u8,
-    /// IPv4: don't fragment.
-    pub dont_fragment: bool,
+    /// The version of the header.
+    pub version: IpVersion,
     /// IPv4 identification; for IPv6 of the fragment header, else 0.
     pub identification: u32,
     /// IPv6 flow label.
@@ -96,6 +96,27 @@ pub struct Ip {
     pub payload_captured: u32,
     /// Set where this is a fragment (not an atomic one, RFC 6946).
     pub fragment: Option<Fragment>,
+}
+
+/// The version of an IP header. Addresses do not tell it: IPv6 headers may have IPv4-mapped ones (RFC 4291, 2.5.5.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IpVersion {
+    /// IPv4, RFC 791.
+    V4 {
+        /// The flag by which routers are not to fragment.
+        dont_fragment: bool,
+    },
+    /// IPv6, RFC 8200.
+    V6,
+}
+
+impl Ip {
+    /// Whether the header is one of IPv4.
+    #[must_use]
+    #[inline]
+    pub const fn is_v4(&self) -> bool {
+        matches!(self.version, IpVersion::V4 { .. })
+    }
 }
 
 /// Position of a fragment in its datagram.

@@ -1,7 +1,7 @@
 //! IPv4 and IPv6 with everything up to the transport header.
 
 use super::walk::{Extent, Frame};
-use super::{Decoded, Fragment, Ip, Layer, Oddity, Stop, transport};
+use super::{Decoded, Fragment, Ip, IpVersion, Layer, Oddity, Stop, transport};
 use crate::Address;
 use crate::wire::ipv4::{Ipv4View, protocol};
 use crate::wire::ipv6::Ipv6View;
@@ -32,7 +32,7 @@ pub(super) fn ip(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) {
 #[inline(never)]
 pub(super) fn above_extensions(decoded: &mut Decoded, frame: Frame<'_>) {
     let Some(mut ip) = decoded.ip else { return };
-    if is_extension(ip.protocol) && !ip.source.is_v4() {
+    if is_extension(ip.protocol) && !ip.is_v4() {
         decoded.stop = extensions(decoded, frame, &mut ip);
         decoded.ip = Some(ip);
     }
@@ -96,7 +96,7 @@ pub(super) fn ipv4_value(view: Ipv4View<'_>, offset: usize, total_len: usize, ab
         protocol: view.protocol(),
         ttl: view.ttl(),
         traffic_class: view.traffic_class(),
-        dont_fragment: view.dont_fragment(),
+        version: IpVersion::V4 { dont_fragment: view.dont_fragment() },
         identification: u32::from(view.identification()),
         flow_label: 0,
         total_len: total_len as u32,
@@ -117,7 +117,7 @@ pub(super) fn ipv6_value(view: Ipv6View<'_>, offset: usize, total_len: usize, ab
         protocol: view.next_header(),
         ttl: view.hop_limit(),
         traffic_class: view.traffic_class(),
-        dont_fragment: false,
+        version: IpVersion::V6,
         identification: 0,
         flow_label: view.flow_label(),
         total_len: total_len as u32,

@@ -212,7 +212,7 @@ pub fn reassembled(ip: &Ip, payload: &[u8]) -> Decoded {
     let len = frame.data.len();
     let header_len = ip.payload_offset.saturating_sub(ip.offset);
     let mut decoded = Decoded::default();
-    let layer = if ip.source.is_v4() { Layer::Ipv4 } else { Layer::Ipv6 };
+    let layer = if ip.is_v4() { Layer::Ipv4 } else { Layer::Ipv6 };
     decoded.layers.insert(layer);
     decoded.ip = Some(Ip {
         total_len: header_len.saturating_add(len as u32),
