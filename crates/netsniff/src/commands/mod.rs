@@ -24,6 +24,7 @@ pub mod recording;
 pub mod replay;
 pub mod report;
 pub mod rolling;
+pub mod row_output;
 pub mod run;
 pub mod selftest;
 pub mod sort;

@@ -119,6 +119,42 @@ fn flows_are_those_that_nfdump_reads() {
 }
 
 #[test]
+fn logs_are_chosen_and_written_as_those_of_an_analysis() {
+    let capture = fixture("netflow9.pcap");
+    let capture = capture.to_str().unwrap();
+    let all = collected(Path::new(capture), &[]);
+
+    let one = collect(&["-q", capture, "-o", "-", "--log", "conn", "--format", "tsv"]);
+    assert!(one.status.success(), "{one:?}");
+    let one = String::from_utf8(one.stdout).unwrap();
+    assert!(one.lines().any(|line| line == "#path\tconn"));
+    assert_eq!(one.lines().filter(|line| !line.starts_with('#')).count(), all["conn"].len());
+
+    let iso =
+        collected(Path::new(capture), &["--log", "exported,exporters", "--json-time", "iso8601"]);
+    assert_eq!(iso.keys().collect::<Vec<_>>(), ["exported", "exporters"]);
+    assert_eq!(iso["exported"].len(), all["exported"].len());
+    assert!(iso["exported"].iter().all(|row| row["ts"].as_str().unwrap().ends_with('Z')));
+
+    let folder = Folder::new("collect-tables");
+    let tables = folder.path("tables");
+    let done = collect(&["-q", capture, "-o", tables.to_str().unwrap(), "--format", "parquet"]);
+    assert!(done.status.success(), "{done:?}");
+    let listed = std::fs::read_to_string(tables.join("manifest.jsonl")).unwrap();
+    let of = |log: &str| format!("\"rows\":{}", all[log].len());
+    let listed_of =
+        |log: &str| listed.lines().find(|line| line.contains(&format!("{log}.parquet")));
+    for log in ["conn", "exported", "exporters"] {
+        assert!(listed_of(log).unwrap().contains(&of(log)), "{log} in {listed}");
+    }
+
+    let refused = collect(&["-q", capture, "-o", "-", "--format", "parquet"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("name one log"), "{said}");
+}
+
+#[test]
 fn whoever_asks_the_wrong_command_is_told_the_right_one() {
     for source in ["ipfix://:4739", "netflow://127.0.0.1"] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_netsniff"));

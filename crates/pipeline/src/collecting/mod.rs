@@ -14,7 +14,7 @@ use netsniff_analysis::locality::LocalNets;
 use netsniff_analysis::rows::Output;
 use netsniff_analysis::{self as analysis, Observer as _, Phase, SortKey, Uid};
 use netsniff_ipfix::{Collector, Exporter, Limits, Refusal, StreamBooks, StreamKey};
-use netsniff_output::{Merger, RowBuffer, RowSink, RowStyle};
+use netsniff_output::{LogSet, Merger, RowBuffer, RowSink, RowStyle};
 use netsniff_packet::Timestamp;
 
 use self::pairing::{Half, Known, Left, Pairing};
@@ -24,6 +24,8 @@ use self::pairing::{Half, Known, Left, Pairing};
 pub struct CollectSettings {
     /// How rows are rendered; `None` where nobody wants them.
     pub style: Option<RowStyle>,
+    /// The logs that are wanted.
+    pub logs: LogSet,
     /// How long a record waits for that of the other direction.
     pub window: Duration,
     /// Which hosts are local.
@@ -86,8 +88,9 @@ impl<S: RowSink<Error = anyhow::Error>> Collection<S> {
     /// Nothing came yet. Rows go to `sink`.
     pub fn new(settings: &CollectSettings, sink: S) -> Self {
         let limits = analysis::Limits::default();
-        let merger = Merger::new(&limits, settings.style, None);
-        let output = Output::to_sink(RowBuffer::new(settings.style), merger, sink);
+        let merger = Merger::new(&limits, settings.style, None).only(settings.logs);
+        let output =
+            Output::to_sink(RowBuffer::new(settings.style).only(settings.logs), merger, sink);
         let local_nets = settings.local_nets.clone();
         let (now, ordinal, connections, paired, two_way, number) = (Timestamp::MIN, 0, 0, 0, 0, 0);
         Self {

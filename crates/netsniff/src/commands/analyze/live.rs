@@ -25,7 +25,6 @@ use netsniff_pipeline::recording::options::Options as RecordingOptions;
 use netsniff_pipeline::{AnalysisOutcome, Settings, share_of};
 
 use super::args::AnalyzeArgs;
-use super::args::target::Target;
 use super::file_analysis::seed;
 use super::hooks::AnalyzeHooks;
 use super::live_origin::Live;
@@ -39,6 +38,7 @@ use crate::commands::live::{
     Supervisor, Wanted,
 };
 use crate::commands::record;
+use crate::commands::row_output::Target;
 use crate::sandbox::Outputs;
 
 /// Captures until the run ends, and returns the exit code.

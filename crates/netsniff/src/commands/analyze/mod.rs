@@ -32,8 +32,8 @@ use netsniff_pipeline::AnalysisOutcome;
 
 use super::extract::index::write;
 use super::interrupted;
+use super::row_output::Target;
 use crate::summary::{Style, Summary};
-use args::target::Target;
 use report::Analysis;
 
 /// Bytes of rows gathered before they go to standard output.

@@ -7,9 +7,9 @@ use netsniff_pcapfile::Reader;
 use netsniff_pipeline::Settings;
 use netsniff_pipeline::books::{BooksLine, BooksScope};
 
-use super::args::target::Target;
 use super::named::format_of;
 use crate::commands::inputs::{CaptureFile, Input};
+use crate::commands::row_output::Target;
 
 /// Says that a file was opened, and what it is.
 pub(super) fn opened(file: &CaptureFile, reader: &Reader<Input>) {

@@ -10,13 +10,15 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use netsniff_analysis::SortKey;
 use netsniff_console::{clock, say};
-use netsniff_output::{LiveSink, LiveStream, LogFiles, Nowhere, RowSink};
+use netsniff_delivery::{Deliveries, Delivering, OnFull};
+use netsniff_output::{LiveSink, LiveStream, LogFiles, LogStream, Nowhere, RowSink};
 use netsniff_pipeline::collecting::Collection;
 
 use super::sockets::{self, Event, Shared};
 use super::summary::Summary;
-use super::{CollectArgs, Endpoint, Target};
+use super::{CollectArgs, Endpoint};
 use crate::commands::live::Signals;
+use crate::commands::row_output::Target;
 
 /// Messages that wait for the analysis: more than that wait in the kernel.
 const QUEUED: usize = 256;
@@ -69,12 +71,36 @@ impl<K: LiveSink> RowSink for Going<K> {
 /// Listens until the run ends.
 pub(super) fn run(args: &CollectArgs, endpoints: &[Endpoint]) -> anyhow::Result<Summary> {
     let signals = Signals::listen()?;
+    let started = args.delivery.plan()?.map(|plan| plan.start(OnFull::Refuse)).transpose()?;
+    let (deliveries, delivering) = started.unwrap_or_default();
+    let mut summary = listen(args, endpoints, &signals, deliveries)?;
+    summary.delivered = delivering.finish();
+    Ok(summary)
+}
+
+/// Collects into the sink that is wanted, and into the spools of deliveries.
+fn listen(
+    args: &CollectArgs,
+    endpoints: &[Endpoint],
+    signals: &Signals,
+    deliveries: Deliveries,
+) -> anyhow::Result<Summary> {
     match args.target()? {
-        Target::Nowhere => collect(args, endpoints, &signals, Nowhere::default()),
-        Target::Stream(format) => collect(args, endpoints, &signals, LiveStream::stdout(format)?),
-        Target::Directory(directory, format) => {
-            let sink = LogFiles::live(directory, format, args.rolling.roll(), clock::now())?;
-            collect(args, endpoints, &signals, sink)
+        Target::Nowhere => {
+            let sink = Delivering { sink: Nowhere::default(), deliveries };
+            collect(args, endpoints, signals, sink)
+        }
+        Target::Stream(style) => {
+            let sink = LiveStream::stdout(style.format)?;
+            collect(args, endpoints, signals, Delivering { sink, deliveries })
+        }
+        Target::Log(style, logs) => {
+            let sink = LogStream::stdout(style.format, logs)?;
+            collect(args, endpoints, signals, Delivering { sink, deliveries })
+        }
+        Target::Directory(directory, style) => {
+            let sink = LogFiles::live(directory, style.format, args.rolling.roll(), clock::now())?;
+            collect(args, endpoints, signals, Delivering { sink, deliveries })
         }
     }
 }

@@ -16,22 +16,25 @@ mod summary;
 
 use std::ffi::OsString;
 use std::io::{BufWriter, ErrorKind, stderr, stdout};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use netsniff_analysis::locality::LocalNets;
 use netsniff_console::quantity::interval;
-use netsniff_console::{DAMAGED, DONE, FAILED, UsageError, print, say};
-use netsniff_output::{Format, LogFiles, Nowhere, Stream};
+use netsniff_console::{DAMAGED, DONE, FAILED, UNDELIVERED, UsageError, print, say};
+use netsniff_delivery::{Books, Deliveries, Delivering, OnFull};
+use netsniff_output::{LiveSink as _, LogFiles, LogStream, Nowhere, RowSink, Stream};
 use netsniff_pipeline::collecting::{CollectSettings, Collection};
 
 use self::captures::Captures;
 use self::listening::Endpoint;
 use self::summary::Summary;
+use super::delivery::{DeliveryArgs, undelivered};
 use super::inputs::Inputs;
 use super::inputs::span::SpanArgs;
 use super::rolling::RollArgs;
+use super::row_output::{OutputArgs, Target};
 use crate::config::INPUTS;
 
 /// Collect what exporters tell of flows, in NetFlow 5 and 9 and IPFIX: rows of connections, and books of each exporter
@@ -43,20 +46,19 @@ use crate::config::INPUTS;
     netflow:// is NetFlow 5 and 9 and IPFIX over UDP, on port 2055 unless told. ipfix:// is the same over\n\
     UDP and IPFIX over TCP, on port 4739. Without an address, it listens on all.\n\n\
     Exit code: 0 fine; 1 failed, or nothing could be read; 2 wrong usage; 3 messages or sets of them\n\
-    could not be read, or a capture was damaged")]
+    could not be read, or a capture was damaged; 5 not all rows were delivered (--deliver)")]
+#[command(group = clap::ArgGroup::new("rows").multiple(true).args(["output", "deliver"]))]
 #[command(group = clap::ArgGroup::new(INPUTS).multiple(true).args(["sources"]))]
 pub struct CollectArgs {
     /// Where to listen, as netflow://[ADDR][:PORT] or ipfix://[ADDR][:PORT]; or capture files with messages in UDP
     #[arg(value_name = "SOURCE", required = true)]
     sources: Vec<OsString>,
-    /// Write the logs to this directory, one file each; `-` streams the rows of all logs to standard output
-    #[arg(short, long, value_name = "DIR")]
-    output: Option<PathBuf>,
-    /// How logs are written; tsv unless told, for `-o -` json
-    #[arg(long, value_enum, requires = "output")]
-    format: Option<Format>,
+    #[command(flatten)]
+    output: OutputArgs,
     #[command(flatten)]
     rolling: RollArgs,
+    #[command(flatten)]
+    delivery: DeliveryArgs,
     /// Ports of UDP whose datagrams are messages, in captures
     #[arg(
         long,
@@ -86,22 +88,6 @@ pub struct CollectArgs {
     quiet: bool,
 }
 
-/// Where rows go.
-enum Target<'a> {
-    Nowhere,
-    Stream(Format),
-    Directory(&'a Path, Format),
-}
-
-impl Target<'_> {
-    const fn format(&self) -> Option<Format> {
-        match self {
-            Self::Nowhere => None,
-            Self::Stream(format) | Self::Directory(_, format) => Some(*format),
-        }
-    }
-}
-
 fn window(text: &str) -> Result<Duration, String> {
     if text == "0" { Ok(Duration::ZERO) } else { interval(text) }
 }
@@ -128,20 +114,25 @@ pub fn run(args: &CollectArgs) -> anyhow::Result<u8> {
         args.span.none_of_live()?;
         live::run(args, &endpoints)?
     };
-    let is_streamed = matches!(args.target()?, Target::Stream(_));
     if !args.quiet {
         let text = summary.text();
+        let is_streamed = args.target()?.is_stdout();
         let printed = if is_streamed { print(stderr(), &text) } else { print(stdout(), &text) };
         printed.context("cannot print the summary")?;
     }
+    undelivered(&summary.delivered).for_each(|said| say(&said));
     if let Some(why) = summary.nothing_read() {
         say(why);
         return Ok(FAILED);
     }
-    Ok(match (summary.has_failed, summary.is_damaged()) {
-        (true, _) => FAILED,
-        (false, true) => DAMAGED,
-        (false, false) => DONE,
+    Ok(if summary.has_failed {
+        FAILED
+    } else if !summary.delivered.iter().all(Books::is_whole) {
+        UNDELIVERED
+    } else if summary.is_damaged() {
+        DAMAGED
+    } else {
+        DONE
     })
 }
 
@@ -162,45 +153,66 @@ fn read(args: &CollectArgs) -> anyhow::Result<Summary> {
     for input in &refused {
         say(&format!("{}: {}", input.path.display(), input.said));
     }
-    let settings = args.settings()?;
+    let started = args.delivery.plan()?.map(|plan| plan.start(OnFull::Wait)).transpose()?;
+    let (deliveries, delivering) = started.unwrap_or_default();
     let mut captures = Captures::new(&mut inputs, &args.port);
-    let mut summary = match args.target()? {
-        Target::Nowhere => captures.read(Collection::new(&settings, Nowhere::default()))?.0,
-        Target::Stream(format) => {
-            let writer = BufWriter::with_capacity(STREAM_BUFFER, stdout());
-            let sink = Stream::new(writer, "standard output", format)?;
-            let (summary, sink) = captures.read(Collection::new(&settings, sink))?;
-            sink.finish()?;
-            summary
-        }
-        Target::Directory(directory, format) => {
-            let sink = LogFiles::create(directory, format)?;
-            let (summary, sink) = captures.read(Collection::new(&settings, sink))?;
-            sink.finish(summary.outcome.now)?;
-            summary
-        }
-    };
+    let mut summary = read_into(args, &mut captures, deliveries)?;
+    summary.delivered = delivering.finish();
     summary.is_cut |= inputs.report_damage() || !refused.is_empty();
     Ok(summary)
 }
 
+/// Reads captures into the sink that is wanted, and into the spools of deliveries.
+fn read_into(
+    args: &CollectArgs,
+    captures: &mut Captures<'_>,
+    deliveries: Deliveries,
+) -> anyhow::Result<Summary> {
+    match args.target()? {
+        Target::Nowhere => Ok(read_with(args, captures, Nowhere::default(), deliveries)?.0),
+        Target::Stream(style) => {
+            let writer = BufWriter::with_capacity(STREAM_BUFFER, stdout());
+            let sink = Stream::new(writer, "standard output", style.format)?;
+            let (summary, sink) = read_with(args, captures, sink, deliveries)?;
+            sink.finish()?;
+            Ok(summary)
+        }
+        Target::Log(style, logs) => {
+            let sink = LogStream::stdout(style.format, logs)?;
+            let (summary, mut sink) = read_with(args, captures, sink, deliveries)?;
+            sink.end(summary.outcome.now)?;
+            Ok(summary)
+        }
+        Target::Directory(directory, style) => {
+            let sink = LogFiles::create(directory, style.format)?;
+            let (summary, sink) = read_with(args, captures, sink, deliveries)?;
+            sink.finish(summary.outcome.now)?;
+            Ok(summary)
+        }
+    }
+}
+
+fn read_with<K: RowSink<Error = anyhow::Error>>(
+    args: &CollectArgs,
+    captures: &mut Captures<'_>,
+    sink: K,
+    deliveries: Deliveries,
+) -> anyhow::Result<(Summary, K)> {
+    let sink = Delivering { sink, deliveries };
+    let (summary, mut sink) = captures.read(Collection::new(&args.settings()?, sink))?;
+    sink.deliveries.finish(summary.outcome.now)?;
+    Ok((summary, sink.sink))
+}
+
 impl CollectArgs {
     fn target(&self) -> Result<Target<'_>, UsageError> {
-        let Some(output) = &self.output else { return Ok(Target::Nowhere) };
-        if output != Path::new("-") {
-            return Ok(Target::Directory(output, self.format.unwrap_or(Format::Tsv)));
-        }
-        let format = self.format.unwrap_or(Format::Json);
-        if format.streams() {
-            return Ok(Target::Stream(format));
-        }
-        let said = "-o - writes all logs into one stream, which this format cannot; take json";
-        Err(UsageError(said.to_owned()))
+        self.output.target(false, self.delivery.is_wanted())
     }
 
     fn settings(&self) -> Result<CollectSettings, UsageError> {
         Ok(CollectSettings {
-            style: self.target()?.format().map(Into::into),
+            style: self.output.style(&self.target()?, self.delivery.is_wanted())?,
+            logs: self.output.logs(),
             window: self.pair,
             local_nets: self.local_nets.clone().unwrap_or_default(),
             limits: netsniff_ipfix::Limits::default(),

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use netsniff_console::number::{bytes, count, things};
+use netsniff_delivery::Books;
 use netsniff_ipfix::{Protocol, StreamBooks, StreamKey, Transport};
 use netsniff_pipeline::collecting::CollectOutcome;
 
@@ -23,6 +24,8 @@ pub(super) struct Summary {
     pub(super) dropped: Option<u64>,
     /// Rows that could not be written.
     pub(super) refused_rows: u64,
+    /// The books of each receiver that rows were delivered to.
+    pub(super) delivered: Vec<Books>,
     /// Whether a capture was damaged, or could not be read.
     pub(super) is_cut: bool,
     /// Whether something went wrong here.
@@ -40,6 +43,7 @@ impl Summary {
             segments: 0,
             dropped: None,
             refused_rows: 0,
+            delivered: Vec::new(),
             is_cut: false,
             has_failed: false,
             waiting,
@@ -94,6 +98,10 @@ impl Summary {
         }
         if self.refused_rows > 0 {
             line(&mut text, "rows not written", &count(self.refused_rows));
+        }
+        for books in &self.delivered {
+            let said = format!("{} of {} rows", count(books.delivered), count(books.made));
+            line(&mut text, "delivered", &format!("{said} to {}", books.target));
         }
         let CollectOutcome { connections, paired, two_way, .. } = self.outcome;
         line(&mut text, "connections", &count(connections));

@@ -139,6 +139,34 @@ fn rows_come_as_the_logs_have_them_for_any_number_of_workers() {
     }
 }
 
+/// What exporters told goes the same way as what was analysed.
+#[test]
+fn rows_of_flow_exports_are_delivered() {
+    const FLOWS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/flows/netflow9.pcap");
+    let folder = Folder::new("deliver-flows");
+    let (logs, spool) = (folder.path("logs"), folder.path("spool"));
+    let (logs, spool) = (logs.to_str().unwrap(), spool.to_str().unwrap());
+    let receiver = Receiver::start(|_| Act::Take);
+    let url = format!("http://127.0.0.1:{}/rows", receiver.port);
+    let sent = ["--spool", spool, "--sensor", "s", "--run-id", "r"];
+    let out = netsniff(&[&["collect", FLOWS, "-o", logs, "--deliver", &url], &sent[..]].concat());
+    let summary = String::from_utf8_lossy(&out.stdout);
+    assert_eq!(out.status.code(), Some(0), "{summary}");
+    let logs = written(Path::new(logs));
+    assert!(logs["conn"].len() > 100 && is_all(&receiver, &logs));
+    let all = all_of(&with_end(&logs));
+    assert!(summary.contains(&format!("{all} of {all} rows to ")), "{summary}");
+
+    // Nobody takes them: they stay, and the exit code tells.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let away = format!("http://127.0.0.1:{port}/rows");
+    let wait = ["--deliver-wait", "100ms"];
+    let out = netsniff(&[&["collect", FLOWS, "--deliver", &away], &sent[..], &wait[..]].concat());
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(5), "{said}");
+    assert!(said.contains("not all was delivered to "), "{said}");
+}
+
 #[test]
 fn a_receiver_that_fails_in_every_way_gets_all_in_the_end() {
     let folder = Folder::new("deliver-faults");

@@ -2,7 +2,6 @@
 
 pub(super) mod depth;
 mod extraction;
-mod format;
 mod jobs;
 mod modes;
 mod notices;
@@ -10,7 +9,6 @@ mod parent;
 mod rules;
 mod series;
 mod sigma;
-pub(super) mod target;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -36,7 +34,6 @@ use self::modes::{BodiesArg, Checksums, FirstOrLast, UrgentArg};
 use self::notices::NoticeArgs;
 use self::parent::ParentArgs;
 use self::series::SeriesArgs;
-use self::target::{OutputArgs, Target};
 use crate::commands::delivery::DeliveryArgs;
 use crate::commands::filters;
 use crate::commands::inputs::span::SpanArgs;
@@ -45,6 +42,7 @@ use crate::commands::protocols;
 use crate::commands::pseudonyms::{PseudonymArgs, Pseudonyms};
 use crate::commands::recording::RecordOutputArgs;
 use crate::commands::rolling::RollArgs;
+use crate::commands::row_output::{OutputArgs, Target};
 use crate::commands::timeouts::{self, Timeouts};
 use crate::config::INPUTS;
 
@@ -332,10 +330,7 @@ impl AnalyzeArgs {
 
     /// How rows are rendered, which are written to a target or delivered alone.
     pub(super) fn style(&self, target: &Target<'_>) -> Result<Option<RowStyle>, UsageError> {
-        match target.style() {
-            None if self.delivery.is_wanted() => self.output.delivered().map(Some),
-            style => Ok(style),
-        }
+        self.output.style(target, self.delivery.is_wanted())
     }
 
     /// The logs that are wanted.

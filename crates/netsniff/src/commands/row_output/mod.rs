@@ -1,4 +1,8 @@
 //! Arguments of the logs: where they go, in which format, and which of them.
+//!
+//! A command that has them makes a group `rows` of what takes rows: `output`, and `deliver` where it delivers.
+
+mod format;
 
 use std::path::{Path, PathBuf};
 
@@ -6,11 +10,11 @@ use netsniff_analysis::rows::LOGS;
 use netsniff_console::UsageError;
 use netsniff_output::{Format, LogSet, RowStyle};
 
-use super::format::FormatArgs;
+use self::format::FormatArgs;
 
 /// Where logs go, and how they are written.
 #[derive(Debug, Default, clap::Args)]
-pub(super) struct OutputArgs {
+pub struct OutputArgs {
     /// Write the logs to this directory, one file each; `-` streams the rows of all logs to standard output
     #[arg(short, long, visible_short_alias = 'd', value_name = "DIR")]
     output: Option<PathBuf>,
@@ -22,7 +26,7 @@ pub(super) struct OutputArgs {
 }
 
 /// Where the logs go.
-pub(in crate::commands::analyze) enum Target<'a> {
+pub(super) enum Target<'a> {
     Nowhere,
     /// All of them to standard output.
     Stream(RowStyle),
@@ -34,7 +38,7 @@ pub(in crate::commands::analyze) enum Target<'a> {
 
 impl Target<'_> {
     /// How rows are rendered; `None` where there are none.
-    pub(in crate::commands::analyze) const fn style(&self) -> Option<RowStyle> {
+    pub(super) const fn style(&self) -> Option<RowStyle> {
         match self {
             Self::Nowhere => None,
             Self::Stream(style) | Self::Log(style, _) | Self::Directory(_, style) => Some(*style),
@@ -42,7 +46,7 @@ impl Target<'_> {
     }
 
     /// Whether rows go to standard output.
-    pub(in crate::commands::analyze) const fn is_stdout(&self) -> bool {
+    pub(super) const fn is_stdout(&self) -> bool {
         matches!(self, Self::Stream(_) | Self::Log(..))
     }
 }
@@ -75,9 +79,16 @@ impl OutputArgs {
         )))
     }
 
-    /// How rows are rendered that are delivered and written nowhere else.
-    pub(super) fn delivered(&self) -> Result<RowStyle, UsageError> {
-        self.format.of_files(true)
+    /// How rows are rendered, which are written to a target or delivered alone.
+    pub(super) fn style(
+        &self,
+        target: &Target<'_>,
+        delivers: bool,
+    ) -> Result<Option<RowStyle>, UsageError> {
+        match target.style() {
+            None if delivers => self.format.of_files(true).map(Some),
+            style => Ok(style),
+        }
     }
 
     /// The logs that are wanted.
