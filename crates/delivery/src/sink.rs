@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use netsniff_analysis::SortKey;
 use netsniff_analysis::rows::{LOGS, RowSink, SinkBooks};
-use netsniff_output::LiveSink;
+use netsniff_output::{LiveSink, RemovedFiles};
 use netsniff_packet::Timestamp;
 
 use crate::spool::{Appender, OnFull};
@@ -159,6 +159,10 @@ impl<S: LiveSink> LiveSink for Delivering<S> {
 
     fn books(&self) -> &SinkBooks {
         self.sink.books()
+    }
+
+    fn removed(&self) -> RemovedFiles {
+        self.sink.removed()
     }
 }
 

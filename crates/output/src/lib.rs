@@ -17,6 +17,7 @@ mod log_writer;
 mod manifest;
 mod nowhere;
 mod one_log;
+mod retention;
 mod rolled;
 mod row_file;
 pub mod sigma;
@@ -40,6 +41,7 @@ pub use log_writer::{
 pub use netsniff_analysis::rows::{LogSet, RowSink, RowTally, SinkBooks};
 pub use nowhere::Nowhere;
 pub use one_log::OneLog;
+pub use retention::{EndedFile, EndedFiles, Keep, KeepBound, OpenFiles, RemovedFiles, free_bytes};
 pub use rolled::Roll;
 pub use stream::Stream;
 pub use unparsed::UnparsedFile;
@@ -93,4 +95,9 @@ pub trait LiveSink: RowSink<Error = anyhow::Error> + Send + 'static {
 
     /// What became of the rows that it got.
     fn books(&self) -> &SinkBooks;
+
+    /// Files that have ended and were removed, since not all are to stay.
+    fn removed(&self) -> RemovedFiles {
+        RemovedFiles::default()
+    }
 }

@@ -1,6 +1,7 @@
 //! The list of files that are whole, for readers that must not meet one that is still written.
 
-use std::fs::{File, OpenOptions};
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,9 @@ use crate::log_file::LogFile;
 
 /// The name of the list, in the directory of the logs.
 pub(super) const NAME: &str = "manifest.jsonl";
+
+/// What stands before the name of a file in its line.
+const FILE: &str = "\"file\":\"";
 
 /// A line of JSON for each file that has ended, written once the file has its name.
 #[derive(Debug)]
@@ -36,7 +40,7 @@ impl Manifest {
     ) -> io::Result<()> {
         // Names are made of those of logs, digits and signs that JSON needs no escapes for.
         let line = format!(
-            "{{\"log\":\"{log}\",\"file\":\"{}\",\"rows\":{},\"bytes\":{},\"opened\":{},\"closed\":{}}}\n",
+            "{{\"log\":\"{log}\",{FILE}{}\",\"rows\":{},\"bytes\":{},\"opened\":{},\"closed\":{}}}\n",
             name.display(),
             file.written,
             file.rows.size(),
@@ -52,6 +56,33 @@ impl Manifest {
             let _ = list.set_len(before);
         }
         written
+    }
+
+    /// Takes those files off the list that are about to go, and those that are gone: whoever reads it finds each of its files.
+    pub(super) fn forget(&self, going: &BTreeSet<&Path>) -> io::Result<()> {
+        let text = match fs::read_to_string(&self.0) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            text => text?,
+        };
+        let folder = self.0.parent().unwrap_or(Path::new(""));
+        let stays = |line: &&str| {
+            let file = line.split_once(FILE).and_then(|(_, rest)| rest.split_once('"'));
+            // A line of somebody else is none of our business.
+            file.is_none_or(|(file, _)| {
+                let file = folder.join(file);
+                !going.contains(file.as_path()) && file.symlink_metadata().is_ok()
+            })
+        };
+        let rest: String = text.split_inclusive('\n').filter(stays).collect();
+        if rest == text {
+            return Ok(());
+        }
+        let new = self.0.with_extension("jsonl.new");
+        let written = unlinked::create(&new).and_then(|mut file| file.write_all(rest.as_bytes()));
+        written.and_then(|()| fs::rename(&new, &self.0)).inspect_err(|_| {
+            // The old list stays, and half a new one is of no use.
+            let _ = fs::remove_file(&new);
+        })
     }
 
     /// Opens the list, which is made where there is none.

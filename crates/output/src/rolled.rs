@@ -127,6 +127,23 @@ pub(super) fn name(log: &str, time: Timestamp, number: u32, extension: &str) -> 
     format!("{log}.{date}{number}.{extension}").into()
 }
 
+/// The log and the extension of a name that [`name`] gives; `None` for any other name.
+pub(super) fn parts_of(name: &str) -> Option<(&str, &str)> {
+    let (log, rest) = name.split_once('.')?;
+    let (time, extension) = rest.split_once('.')?;
+    let (date, number) = time.split_at_checked("2026-11-22-13-00-00".len())?;
+    let is_date = date.bytes().enumerate().all(|(at, byte)| match at {
+        4 | 7 | 10 | 13 | 16 => byte == b'-',
+        _ => byte.is_ascii_digit(),
+    });
+    let is_number = number.is_empty()
+        || number
+            .strip_prefix('-')
+            .and_then(|number| number.parse().ok())
+            .is_some_and(|it: u32| it > 1);
+    (is_date && is_number).then_some((log, extension))
+}
+
 /// Names of directories, which readers of tables take for columns: no log has a column of such a name.
 pub(super) const PARTITIONS: [&str; 3] = ["log_name", "day", "hour"];
 
@@ -150,6 +167,31 @@ mod tests {
             name("dns", time, 12, "msgpack"),
             Path::new("dns.2011-03-07-03-00-05-12.msgpack")
         );
+    }
+
+    #[test]
+    fn names_are_known_again() {
+        let time = Timestamp::from_secs_nanos(1_299_466_805, 0);
+        for (number, extension) in [(1, "log"), (2, "msgpack"), (12, "parquet.part")] {
+            let name = name("conn", time, number, extension);
+            assert_eq!(parts_of(name.to_str().unwrap()), Some(("conn", extension)));
+        }
+        for other in [
+            "conn.log",
+            "conn.2011-03-07-03-00-05",
+            "conn.2011-03-07-03-00-5.log",
+            "conn.2011-03-07-03:00:05.log",
+            "conn.2011-03-07-03-00-05-1.log",
+            "conn.2011-03-07-03-00-05-x.log",
+            "conn.2011-03-07-03-00-05.old.log.gz",
+            "2011-03-07-03-00-05.log",
+        ] {
+            let known = parts_of(other);
+            assert!(
+                known.is_none_or(|(_, extension)| extension == "old.log.gz"),
+                "{other}: {known:?}"
+            );
+        }
     }
 
     #[test]

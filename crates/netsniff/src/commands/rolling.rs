@@ -1,14 +1,19 @@
-//! The arguments that say when the logs of a live run roll.
+//! The arguments that say when the logs of a live run roll, and which of them stay.
 
 use std::time::Duration;
 
-use netsniff_console::quantity::{interval, size};
-use netsniff_output::Roll;
+use netsniff_console::quantity::{at_least_one, interval, size};
+use netsniff_output::{Keep, Roll};
 
 /// Bytes below which a log is not worth a file of its own: each has a header and a name.
 const LEAST_SIZE: usize = 4096;
 
-/// When logs roll.
+/// Bytes below which nothing of use stays: a file may have an eighth of them.
+const LEAST_KEPT: usize = 1 << 20;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// When logs roll, and which of them stay.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct RollArgs {
     /// Begin new log files every so often, at multiples of that time: seconds, or with a unit as in
@@ -19,6 +24,16 @@ pub struct RollArgs {
     /// Begin a new file of a log before it is larger than this, as 500M or 1G
     #[arg(long, value_name = "SIZE", value_parser = rolled_size, requires = "output")]
     roll_size: Option<u64>,
+    /// Remove the oldest logs that have rolled, so that all logs together have no more bytes than this, as 20G. Those of
+    /// earlier runs count, too. Logs roll each hour unless told, and before they have an eighth of it
+    #[arg(long, value_name = "SIZE", value_parser = kept_size, requires = "output")]
+    keep_bytes: Option<u64>,
+    /// Remove logs that have rolled, and whose last row was written more than so many days ago
+    #[arg(long, value_name = "DAYS", value_parser = at_least_one, requires = "output")]
+    keep_days: Option<usize>,
+    /// Remove the oldest logs that have rolled while the file system has less free than this, as 5G, whoever fills it
+    #[arg(long, value_name = "SIZE", value_parser = free_size, requires = "output")]
+    keep_free: Option<u64>,
 }
 
 impl RollArgs {
@@ -26,6 +41,28 @@ impl RollArgs {
     #[must_use]
     pub const fn roll(&self) -> Roll {
         Roll { every: self.roll, size: self.roll_size }
+    }
+
+    /// Which of the logs stay that have rolled, by these options.
+    #[must_use]
+    pub fn keep(&self) -> Keep {
+        let days = |days| DAY.saturating_mul(u32::try_from(days).unwrap_or(u32::MAX));
+        let (bytes, age) = (self.keep_bytes, self.keep_days.map(days));
+        Keep { files: None, bytes, age, free: self.keep_free }
+    }
+}
+
+fn kept_size(text: &str) -> Result<u64, String> {
+    match size(text)? {
+        size if size < LEAST_KEPT => Err("1M is the least".to_owned()),
+        size => Ok(size as u64),
+    }
+}
+
+fn free_size(text: &str) -> Result<u64, String> {
+    match size(text)? {
+        0 => Err("expected some bytes".to_owned()),
+        size => Ok(size as u64),
     }
 }
 
@@ -52,10 +89,23 @@ mod tests {
         output: Option<PathBuf>,
     }
 
-    fn roll(words: &str) -> Result<Roll, String> {
+    fn parsed(words: &str) -> Result<RollArgs, String> {
         let words = ["live"].into_iter().chain(words.split_whitespace());
         let parsed = Command::try_parse_from(words).map_err(|error| error.to_string())?;
-        Ok(parsed.rolling.roll())
+        Ok(parsed.rolling)
+    }
+
+    fn roll(words: &str) -> Result<Roll, String> {
+        parsed(words).map(|rolling| rolling.roll())
+    }
+
+    #[test]
+    fn logs_stay_as_told() {
+        let keep = |words| parsed(words).unwrap().keep();
+        assert!(!keep("-o logs --roll 1h").is_on());
+        let week = Some(7 * DAY);
+        let expected = Keep { files: None, bytes: Some(20 << 30), age: week, free: Some(5 << 30) };
+        assert_eq!(keep("-o logs --keep-bytes 20G --keep-days 7 --keep-free 5G"), expected);
     }
 
     #[test]
@@ -77,6 +127,12 @@ mod tests {
             ("-o logs --roll-size 1X", "unknown unit"),
             ("--roll 1h", "--output"),
             ("--roll-size 1G", "--output"),
+            ("--keep-bytes 1G", "--output"),
+            ("--keep-days 1", "--output"),
+            ("--keep-free 1G", "--output"),
+            ("-o logs --keep-bytes 1023k", "1M is the least"),
+            ("-o logs --keep-days 0", "1 is the least"),
+            ("-o logs --keep-free 0", "expected some bytes"),
         ] {
             let error = roll(words).unwrap_err();
             assert!(error.contains(said), "{words}: {error}");

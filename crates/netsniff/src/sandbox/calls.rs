@@ -106,6 +106,8 @@ pub(super) const NEEDED: &[c_long] = &[
     libc::SYS_fstat,
     libc::SYS_newfstatat,
     libc::SYS_statx,
+    libc::SYS_statfs,
+    libc::SYS_fstatfs,
     libc::SYS_faccessat,
     libc::SYS_faccessat2,
     libc::SYS_fcntl,
@@ -137,6 +139,8 @@ pub(super) const NEEDED: &[c_long] = &[
     libc::SYS_rename,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_mkdir,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_rmdir,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_readlink,
     // Sockets: of the rings, of questions about interfaces, and of whoever asks for the books.

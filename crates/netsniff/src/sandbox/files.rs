@@ -28,8 +28,9 @@ pub(super) fn restrict(outputs: &Outputs) -> anyhow::Result<Files> {
         | AccessFs::Truncate
         | AccessFs::MakeReg
         | AccessFs::RemoveFile
-        // Tables end in directories by their hour.
+        // Tables end in directories by their hour, which go with the last of them.
         | AccessFs::MakeDir
+        | AccessFs::RemoveDir
         | AccessFs::Refer;
     let build = || -> anyhow::Result<_> {
         let mut rules = Ruleset::default()

@@ -1,5 +1,7 @@
 //! Logs as files in a directory, `conn.log` and so on, made when their first row comes.
 
+mod earlier;
+mod keeping;
 mod names;
 
 use std::collections::BTreeSet;
@@ -12,13 +14,14 @@ use std::time::Duration;
 use anyhow::Context as _;
 use netsniff_analysis::SortKey;
 use netsniff_analysis::rows::LOGS;
-use netsniff_console::unlinked;
+use netsniff_console::{clock, unlinked};
 use netsniff_packet::Timestamp;
 
 use crate::descriptors::Identity;
 use crate::format::LogEncoder;
 use crate::log_file::{LogFile, MOST_KEPT};
 use crate::manifest::Manifest;
+use crate::retention::{EndedFiles, RemovedFiles};
 use crate::rolled::{self, Renamer, Roll, Schedule};
 use crate::row_file::RowFile;
 use crate::watch::Watch;
@@ -48,6 +51,8 @@ pub struct LogFiles {
     kept_bytes: usize,
     /// The list of whole files, where they can be read only then.
     manifest: Option<Manifest>,
+    /// Files that have ended, where some of them are not to stay.
+    ended: Option<EndedFiles>,
     watch: Option<Arc<Watch>>,
     books: SinkBooks,
     /// Says which files are begun and ended.
@@ -139,6 +144,7 @@ impl LogFiles {
             most: u64::MAX,
             kept_bytes: 0,
             manifest: format.is_read_whole().then(|| Manifest::of(directory)),
+            ended: None,
             watch: None,
             books: SinkBooks::default(),
             tell: |_| {},
@@ -192,6 +198,7 @@ impl LogFiles {
         let mut result = Ok(());
         if is_full && !log.is_resting {
             result = self.roll_log(at, time);
+            result = result.and(self.remove_excess(clock::now()));
         }
         if self.logs.get(at).is_some_and(|log| log.file.is_none() && !log.is_resting) {
             result = result.and(self.open(at, time, None));
@@ -373,6 +380,7 @@ impl LiveSink for LogFiles {
             files.replace_removed(at)?;
             if is_due { files.roll_log(at, now) } else { files.write_settled(at) }
         })
+        .and(self.remove_excess(now))
     }
 
     fn roll(&mut self, now: Timestamp) -> anyhow::Result<()> {
@@ -380,6 +388,7 @@ impl LiveSink for LogFiles {
             files.replace_removed(at)?;
             files.roll_log(at, now)
         })
+        .and(self.remove_excess(now))
     }
 
     fn end(&mut self, closed: Timestamp) -> anyhow::Result<()> {
@@ -399,6 +408,10 @@ impl LiveSink for LogFiles {
 
     fn books(&self) -> &SinkBooks {
         &self.books
+    }
+
+    fn removed(&self) -> RemovedFiles {
+        self.ended.as_ref().map(EndedFiles::removed).copied().unwrap_or_default()
     }
 }
 

@@ -11,7 +11,7 @@ use netsniff_analysis::correlator::JoinStatistics;
 use netsniff_packet::Timestamp;
 
 use crate::watch::Watch;
-use crate::{RowBuffer, RowTally, SinkBooks};
+use crate::{RemovedFiles, RowBuffer, RowTally, SinkBooks};
 
 /// Bytes that rows may take which wait to be written: what a busy link tells in some seconds, in
 /// which a disk gets over most stalls.
@@ -91,6 +91,7 @@ pub(super) struct State {
     pub(super) has_told_refusal: bool,
     /// Of what was taken, what became of it so far.
     pub(super) books: SinkBooks,
+    pub(super) removed: RemovedFiles,
     /// Rows that were refused since the end took too long.
     pub(super) left: RowTally,
     pub(super) late_rows: u64,
@@ -135,6 +136,7 @@ impl HandOff {
             refused: RowTally::default(),
             has_told_refusal: false,
             books: SinkBooks::default(),
+            removed: RemovedFiles::default(),
             left: RowTally::default(),
             late_rows: 0,
             failure: None,

@@ -16,7 +16,7 @@ use netsniff_analysis::correlator::JoinStatistics;
 use self::hand_off::HandOff;
 use self::writing::Writing;
 use super::watch::{Stalls, Watch};
-use super::{LiveSink, Merger, RowBuffer, RowTally};
+use super::{LiveSink, Merger, RemovedFiles, RowBuffer, RowTally};
 
 /// How long the end may take while nothing is written; where something is, a minute in all.
 pub const END_WAIT: Duration = Duration::from_secs(5);
@@ -65,6 +65,8 @@ pub struct WriterStatistics {
     /// Rows that came behind later ones of other producers, which had waited for them long enough.
     /// They are written.
     pub late_rows: u64,
+    /// Files of logs that were removed, since not all are to stay.
+    pub removed: RemovedFiles,
     /// How long writes took.
     pub stalls: Stalls,
     /// The most bytes that waited.
@@ -229,6 +231,7 @@ fn statistics(hand_off: &HandOff) -> WriterStatistics {
         refused_failed: state.books.refused.clone(),
         refused_end: state.left.clone(),
         late_rows: state.late_rows,
+        removed: state.removed,
         stalls: hand_off.watch.stalls(),
         most_bytes: state.most_bytes,
     }

@@ -178,6 +178,7 @@ impl<S: LiveSink> Writing<S> {
         let mut state = self.hand_off.lock();
         if !state.is_done {
             state.books.clone_from(self.sink.sink.books());
+            state.removed = self.sink.sink.removed();
             state.left.clone_from(&self.sink.left);
             state.late_rows = self.late_rows;
             state.joins = Some(self.merger.statistics());

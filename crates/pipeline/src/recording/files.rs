@@ -1,6 +1,5 @@
 //! The files of a recording: begun, packed, bounded in number and bytes, and whole at any time.
 
-use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -10,7 +9,8 @@ use std::time::Instant;
 use anyhow::Context as _;
 use netsniff_console::paths::is_stdin;
 use netsniff_console::unlinked;
-use netsniff_console::{UsageError, say};
+use netsniff_console::{UsageError, clock, say};
+use netsniff_output::{EndedFile, EndedFiles, OpenFiles};
 use netsniff_packet::Timestamp;
 use netsniff_pcapfile::{Packer, Packing};
 
@@ -27,11 +27,9 @@ pub(super) struct Files {
     name: Option<FileName>,
     packing: Option<Packing>,
     io: WriteIo,
-    most_files: u64,
-    most_bytes: u64,
     number: u64,
-    /// Files that ended and are still there, with their bytes, the oldest first.
-    ended: VecDeque<(PathBuf, u64)>,
+    /// Files that ended and are still there.
+    ended: EndedFiles,
     current: Option<Current>,
     books: Arc<Books>,
     /// Whom files are told to that have ended, for an index; `None` without one, and once it cannot be.
@@ -84,10 +82,8 @@ impl Files {
             name: named.then(|| FileName::new(&options.output, options.packing, is_numbered)),
             packing: options.packing,
             io: options.io,
-            most_files: options.rotation.files.unwrap_or(u64::MAX),
-            most_bytes: options.rotation.quota.unwrap_or(u64::MAX),
             number: 0,
-            ended: VecDeque::new(),
+            ended: EndedFiles::new(options.rotation.keep()),
             current: None,
             books,
             has_indexes: index.is_some(),
@@ -105,9 +101,7 @@ impl Files {
     /// When the one cannot be ended, or the other cannot be created.
     pub(super) fn next(&mut self, time: Timestamp) -> anyhow::Result<()> {
         self.end()?;
-        while self.ended.len() as u64 >= self.most_files {
-            self.remove_oldest();
-        }
+        self.remove_excess(OpenFiles { files: 1, bytes: 0 });
         self.number += 1;
         let (path, output, file) = match &self.name {
             None => {
@@ -186,7 +180,8 @@ impl Files {
             Ok(target) => {
                 unsettled.iter().for_each(|(_, tally)| self.books.record(*tally));
                 self.index.take_if(|index| !index.tell(&path, target.written));
-                self.ended.push_back((path, target.written));
+                let (bytes, ended) = (target.written, clock::now());
+                self.ended.add(EndedFile { path, bytes, ended });
                 Ok(())
             }
             Err(error) => {
@@ -207,26 +202,23 @@ impl Files {
 
     /// Removes the oldest files until so many bytes more are within the bound.
     fn make_room(&mut self, more: u64) {
-        let Some(written) = self.current.as_ref().map(|it| it.packer.get_ref().written) else {
-            return;
-        };
-        let mut all: u64 = self.ended.iter().map(|(_, bytes)| bytes).sum();
-        all = all.saturating_add(written).saturating_add(more);
-        while all > self.most_bytes
-            && let Some((_, bytes)) = self.ended.front()
-        {
-            all -= bytes;
-            self.remove_oldest();
+        if let Some(current) = &self.current {
+            let bytes = current.packer.get_ref().written.saturating_add(more);
+            self.remove_excess(OpenFiles { files: 1, bytes });
         }
     }
 
-    fn remove_oldest(&mut self) {
-        let Some((path, _)) = self.ended.pop_front() else { return };
-        match remove(&path, self.has_indexes) {
-            Ok(()) => self.books.remove_file(),
-            // Somebody else was faster.
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => say(&format!("cannot remove {}: {error}", path.display())),
+    /// Removes the oldest files until the bounds are held beside what is written.
+    fn remove_excess(&mut self, open: OpenFiles) {
+        for (file, bound) in self.ended.take_excess(clock::now(), open, || None) {
+            let before = self.ended.removed().total();
+            let removed = remove(&file.path, self.has_indexes);
+            match self.ended.note(&file, bound, removed) {
+                Err(error) => say(&format!("cannot remove {}: {error}", file.path.display())),
+                // Somebody else was faster.
+                Ok(()) if self.ended.removed().total() == before => {}
+                Ok(()) => self.books.remove_file(),
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use core::str::FromStr;
 
 use netsniff_console::quantity;
+use netsniff_output::Keep;
 use netsniff_packet::Timestamp;
 
 /// The rules by which files end and are removed, as dumpcap's `-b` has them. Without any, one file
@@ -102,6 +103,12 @@ impl Rotation {
     #[must_use]
     pub fn never_ends_a_file(&self) -> bool {
         self.files.is_some() && Self { files: None, ..*self } == Self::default()
+    }
+
+    /// Which of the files stay that have ended.
+    #[must_use]
+    pub fn keep(&self) -> Keep {
+        Keep { files: self.files, bytes: self.quota, ..Keep::default() }
     }
 
     /// Bytes after which a file ends: a quota asks for several files.

@@ -230,9 +230,9 @@ impl Session<'_> {
                 self.write(rings, sinks(sink, deliveries), None)
             }
             Target::Directory(directory, style) => {
-                let roll = self.args.rolling().roll();
-                let sink = LogFiles::live(directory, style.format, roll, now)?;
-                let sink = sink.telling(self.args.tell());
+                let rolling = self.args.rolling();
+                let sink = LogFiles::live(directory, style.format, rolling.roll(), now)?;
+                let sink = sink.telling(self.args.tell()).keeping(rolling.keep(), now)?;
                 let options = &self.settings.options;
                 let unparsed = UnparsedFile::new(directory, options, self.args.unparsed())?;
                 self.write(rings, sinks(sink, deliveries), Some(unparsed))

@@ -161,6 +161,7 @@ impl Origin for Live {
         let mut notes = self.of_rings();
         notes.extend(self.uneven());
         notes.extend(self.missing_rows());
+        notes.extend(self.written.removed.said());
         notes.extend(self.of_files());
         notes
     }
@@ -247,6 +248,7 @@ impl Live {
 mod tests {
     use netsniff_analysis::correlator::{Bound, GivenUp, JoinStatistics};
     use netsniff_analysis::{Limits, Options};
+    use netsniff_output::RemovedFiles;
     use netsniff_packet::Timestamp;
 
     use super::*;
@@ -326,13 +328,21 @@ mod tests {
             report.flow_split = Some(24);
             report.downs = 25;
         }
-        let WriterStatistics { refused, refused_full, refused_failed, refused_end, stalls, .. } =
-            &mut live.written;
+        let WriterStatistics {
+            refused,
+            refused_full,
+            refused_failed,
+            refused_end,
+            stalls,
+            removed,
+            ..
+        } = &mut live.written;
         (0..6).for_each(|_| refused.add_row(0));
         refused_full.add_row(0);
         (0..2).for_each(|_| refused_failed.add_row(0));
         (0..3).for_each(|_| refused_end.add_row(0));
         (stalls.count, stalls.longest_nanos) = (1, 2_500_000_000);
+        *removed = RemovedFiles { files: [0, 3, 2, 0], bytes: 1_500_000, failed: 0 };
         live.unparsed_refused = 26;
         live.recorded_late = 28;
         live.untold_files = 27;
@@ -345,6 +355,7 @@ mod tests {
             "eth0 went down 25 times",
             "6 rows of logs are missing: 1 came faster than they were written, 2 could not be written, 3 were \
              left when the end had taken too long; the slowest write took 2.50 s",
+            "5 files of logs (1.50 MB) removed by --keep: 3 for bytes, 2 for age",
             "26 packets are missing in unparsed.pcapng",
             "28 packets of the recording are out of order",
             "27 files not kept, since no row of the log files tells of them: rows were refused",

@@ -99,7 +99,9 @@ fn listen(
             collect(args, endpoints, signals, Delivering { sink, deliveries })
         }
         Target::Directory(directory, style) => {
-            let sink = LogFiles::live(directory, style.format, args.rolling.roll(), clock::now())?;
+            let now = clock::now();
+            let sink = LogFiles::live(directory, style.format, args.rolling.roll(), now)?;
+            let sink = sink.keeping(args.rolling.keep(), now)?;
             collect(args, endpoints, signals, Delivering { sink, deliveries })
         }
     }
@@ -218,6 +220,7 @@ fn conclude<K: LiveSink>(
     going.note(ended);
     let mut summary = Summary::new(outcome, waiting);
     summary.refused_rows = going.sink.books().refused.total();
+    summary.removed = going.sink.removed();
     summary.dropped = dropped;
     summary.has_failed = has_failed.load(Ordering::Relaxed);
     Ok(summary)

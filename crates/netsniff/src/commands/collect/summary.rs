@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use netsniff_console::number::{bytes, count, things};
 use netsniff_delivery::Books;
 use netsniff_ipfix::{Protocol, StreamBooks, StreamKey, Transport};
+use netsniff_output::RemovedFiles;
 use netsniff_pipeline::collecting::CollectOutcome;
 
 /// Exporters that are named one by one.
@@ -26,6 +27,8 @@ pub(super) struct Summary {
     pub(super) refused_rows: u64,
     /// The books of each receiver that rows were delivered to.
     pub(super) delivered: Vec<Books>,
+    /// Files of logs that were not to stay.
+    pub(super) removed: RemovedFiles,
     /// Whether a capture was damaged, or could not be read.
     pub(super) is_cut: bool,
     /// Whether something went wrong here.
@@ -35,7 +38,7 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    pub(super) const fn new(outcome: CollectOutcome, waiting: usize) -> Self {
+    pub(super) fn new(outcome: CollectOutcome, waiting: usize) -> Self {
         Self {
             outcome,
             packets: None,
@@ -44,6 +47,7 @@ impl Summary {
             dropped: None,
             refused_rows: 0,
             delivered: Vec::new(),
+            removed: RemovedFiles::default(),
             is_cut: false,
             has_failed: false,
             waiting,
@@ -103,6 +107,7 @@ impl Summary {
             let said = format!("{} of {} rows", count(books.delivered), count(books.made));
             line(&mut text, "delivered", &format!("{said} to {}", books.target));
         }
+        self.removed.said().iter().for_each(|said| line(&mut text, "note", said));
         let CollectOutcome { connections, paired, two_way, .. } = self.outcome;
         line(&mut text, "connections", &count(connections));
         let both = format!("{}, {} of them out of two records", count(two_way), count(paired));

@@ -22,7 +22,7 @@ use netsniff_console::exposition::{Dialect, Exposition, Kind, Labels};
 use netsniff_console::{number, say};
 use netsniff_delivery::Books;
 use netsniff_delivery::books as delivery;
-use netsniff_output::{RowTally, WriterStatistics};
+use netsniff_output::{KeepBound, RemovedFiles, RowTally, WriterStatistics};
 use netsniff_packet::Timestamp;
 use netsniff_pipeline::books::{BooksLine, BooksScope, add_metrics};
 
@@ -189,6 +189,7 @@ fn add_rows(rows: &WriterStatistics, text: &mut Exposition) {
         tally.logs().map(of_log).collect()
     }
     let WriterStatistics { written, refused_full, refused_failed, refused_end, stalls, .. } = rows;
+    let RemovedFiles { files, bytes, failed } = rows.removed;
     let name = "netsniff_rows_written";
     text.add(Kind::Counter, name, "Rows of logs that the system took.", samples(written, None));
     let refused =
@@ -203,6 +204,13 @@ fn add_rows(rows: &WriterStatistics, text: &mut Exposition) {
     text.add(Kind::Counter, "netsniff_write_stalls", help, [(none(), stalls.count)]);
     let help = "The most bytes of rows that ever waited to be written.";
     text.add(Kind::Gauge, "netsniff_rows_waiting_bytes_max", help, [(none(), rows.most_bytes)]);
+    let bounds = KeepBound::ALL.map(|bound| Labels::default().with("bound", bound.name()));
+    let help = "Files of logs that were removed, so that the bounds of what is kept are held.";
+    text.add(Kind::Counter, "netsniff_log_files_removed", help, bounds.into_iter().zip(files));
+    let help = "Bytes of files of logs that were removed.";
+    text.add(Kind::Counter, "netsniff_log_files_removed_bytes", help, [(none(), bytes)]);
+    let help = "Files of logs that should have been removed, and could not be.";
+    text.add(Kind::Counter, "netsniff_log_files_not_removed", help, [(none(), failed)]);
 }
 
 /// What is captured, in a line: the rate since the books before, and losses. What nobody knows is left out.
@@ -250,6 +258,7 @@ mod tests {
         let mut rows = WriterStatistics::default();
         rows.written.add_rows(0, 12);
         rows.refused_failed.add_rows(0, 3);
+        rows.removed = RemovedFiles { files: [0, 4, 0, 5], bytes: 600, failed: 1 };
         Arc::new(Shared {
             books: Mutex::new(vec![entry(Some(1), Some(2), Some(3))]),
             rows: Mutex::new(Some(rows)),
@@ -266,6 +275,10 @@ mod tests {
             "netsniff_rows_written_total{log=\"conn\"} 12\n",
             "netsniff_rows_refused_total{log=\"conn\",reason=\"write_failed\"} 3\n",
             "netsniff_ready 0\n",
+            "netsniff_log_files_removed_total{bound=\"bytes\"} 4\n",
+            "netsniff_log_files_removed_total{bound=\"free\"} 5\n",
+            "netsniff_log_files_removed_bytes_total 600\n",
+            "netsniff_log_files_not_removed_total 1\n",
             "netsniff_capture_ring_dropped_packets_total{scope=\"interface\",interface=\"eth0\"} 3\n",
         ] {
             assert!(text.contains(line), "{line} in {text}");
