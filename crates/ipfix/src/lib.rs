@@ -1,12 +1,14 @@
 //! Flow export: what routers and probes tell of flows, in NetFlow 5 and 9 (RFC 3954) and IPFIX (RFC 7011).
 //!
-//! Messages come as bytes with a time and an address, and what they tell comes out as [`Flow`]s. There is no
+//! Messages come as bytes with a time and an address, and what they tell comes out as [`Flow`]s. The other way round,
+//! [`exporter`] makes messages of connections. There is no
 //! socket and no clock here. Nothing that is read is trusted: lengths are checked, memory is bounded by
 //! [`Limits`], and whatever is refused is counted.
 //!
 //! | module | concern |
 //! |---|---|
 //! | [`collector`] | [`Collector`]: messages of all exporters, with books for each |
+//! | [`exporter`] | messages of IPFIX that tell of connections; THE list of what they tell |
 //! | [`element`] | information elements, declared once |
 //! | [`flow`] | [`Flow`]: what a record tells |
 //! | [`framing`] | messages out of a byte stream |
@@ -20,6 +22,7 @@
 mod bytes;
 pub mod collector;
 pub mod element;
+pub mod exporter;
 pub mod flow;
 pub mod framing;
 pub mod limits;
