@@ -57,7 +57,21 @@ impl Target {
                 "log={name} is no log; netsniff schema lists them"
             );
         }
-        Ok(Self { opened: target::open(address)?, text, logs })
+        let opened = target::open(address)?;
+        let logs = match opened.receiver.logs() {
+            None => logs,
+            Some(told) => {
+                for name in logs.iter().flatten() {
+                    ensure!(
+                        told.contains(&name.as_str()),
+                        "log={name} has no form there; {} has",
+                        told.join(", ")
+                    );
+                }
+                Some(logs.unwrap_or_else(|| told.iter().map(|&name| name.to_owned()).collect()))
+            }
+        };
+        Ok(Self { opened, text, logs })
     }
 
     /// The ports of TCP that it connects to.

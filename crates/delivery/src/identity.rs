@@ -98,11 +98,16 @@ impl Row<'_> {
         let text = self.json.strip_prefix(b"{\"ts\":")?;
         let end = text.iter().position(|byte| b",}".contains(byte))?;
         let text = core::str::from_utf8(text.get(..end)?).ok()?;
-        let (seconds, decimals) = text.split_once('.').unwrap_or((text, ""));
-        let nanos: i64 = format!("{decimals:0<9.9}").parse().ok()?;
-        let sign = if seconds.starts_with('-') { -1 } else { 1 };
-        seconds.parse::<i64>().ok()?.checked_mul(1_000_000_000)?.checked_add(sign * nanos)
+        nanos(text)
     }
+}
+
+/// Nanoseconds of a number of seconds with decimals, of which there are nine at most.
+pub(crate) fn nanos(text: &str) -> Option<i64> {
+    let (seconds, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let nanos: i64 = format!("{decimals:0<9.9}").parse().ok()?;
+    let sign = if seconds.starts_with('-') { -1 } else { 1 };
+    seconds.parse::<i64>().ok()?.checked_mul(1_000_000_000)?.checked_add(sign * nanos)
 }
 
 #[cfg(test)]

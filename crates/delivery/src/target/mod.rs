@@ -1,6 +1,7 @@
 //! How a batch of rows is sent, and what the receiver says.
 
 mod http;
+mod ipfix;
 mod lines;
 mod stream;
 mod syslog;
@@ -84,6 +85,11 @@ fn stamp(time: Timestamp, decimals: u32, out: &mut Vec<u8>) {
 pub trait Receiver: Send {
     /// Sends rows, of which there is at least one, and waits for what the receiver says.
     fn send(&mut self, rows: &[Row<'_>]) -> Answer;
+
+    /// The logs whose rows it has a form for; all where there is no list.
+    fn logs(&self) -> Option<&'static [&'static str]> {
+        None
+    }
 }
 
 /// A receiver that can be sent to: its name is found, its secrets are read.
@@ -117,6 +123,9 @@ pub struct Way {
 pub const WAYS: &[Way] = &[
     Way { scheme: "http", doc: "Requests of HTTP.", open: http::open },
     Way { scheme: "https", doc: "Requests of HTTP in TLS.", open: http::open },
+    Way { scheme: "ipfix", doc: "Messages of IPFIX in a connection.", open: ipfix::open },
+    Way { scheme: "ipfix+tls", doc: "Messages of IPFIX in TLS.", open: ipfix::open },
+    Way { scheme: "ipfix+udp", doc: "Messages of IPFIX in datagrams of UDP.", open: ipfix::open },
     Way {
         scheme: "syslog",
         doc: "Messages of syslog, each in a datagram of UDP.",

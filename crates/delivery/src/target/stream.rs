@@ -155,13 +155,26 @@ impl Stream {
 
     /// Writes all bytes, into a connection that the other side has not closed yet.
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.ready()?;
+        self.write_on(bytes)
+    }
+
+    /// Makes sure that there is a connection, which the other side has not closed yet; returns whether it is a new one.
+    pub(super) fn ready(&mut self) -> io::Result<bool> {
         if self.open.as_mut().is_some_and(Open::is_closed) {
             self.open = None;
         }
-        let mut open = match self.open.take() {
-            Some(open) => open,
-            None => self.place.connect()?,
-        };
+        let is_new = self.open.is_none();
+        if is_new {
+            self.open = Some(self.place.connect()?);
+        }
+        Ok(is_new)
+    }
+
+    /// Writes all bytes into the connection that there is.
+    pub(super) fn write_on(&mut self, bytes: &[u8]) -> io::Result<()> {
+        // Behind an error nobody knows how much came.
+        let mut open = self.open.take().ok_or(ErrorKind::NotConnected)?;
         open.write(bytes)?;
         self.open = Some(open);
         Ok(())

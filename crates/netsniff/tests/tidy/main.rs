@@ -22,7 +22,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("console", &["packet"]),
     ("doctor", &["packet", "capture", "console"]),
     ("output", &["packet", "pcapfile", "analysis", "console"]),
-    ("delivery", &["packet", "analysis", "console", "output"]),
+    ("delivery", &["packet", "analysis", "ipfix", "console", "output"]),
     (
         "pipeline",
         &["packet", "pcapfile", "analysis", "traffic", "ipfix", "capture", "console", "output"],
