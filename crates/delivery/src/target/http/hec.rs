@@ -1,10 +1,22 @@
 //! The event collector of Splunk.
 
+use serde::Deserialize;
+
 use super::Form;
 use crate::identity::Row;
 
 /// Events, one behind the other.
 pub(super) struct Hec;
+
+/// What it answers where it takes nothing.
+#[derive(Deserialize)]
+struct Trouble {
+    code: u32,
+}
+
+/// Codes of answers with the status 400 for which the token or the index is to be set up otherwise ("HTTP Event Collector
+/// error codes" of Splunk): the index is wrong, the channel is missing or wrong, acknowledgements are off.
+const SET_UP: [u32; 4] = [7, 10, 11, 14];
 
 impl Form for Hec {
     fn content_type(&self) -> &'static str {
@@ -13,6 +25,11 @@ impl Form for Hec {
 
     fn path(&self) -> &'static str {
         "/services/collector/event"
+    }
+
+    fn speaks_of_rows(&self, body: &[u8]) -> bool {
+        serde_json::from_slice::<Trouble>(body)
+            .map_or(true, |trouble| !SET_UP.contains(&trouble.code))
     }
 
     fn body(&self, rows: &[Row<'_>], out: &mut Vec<u8>) {

@@ -44,6 +44,11 @@ trait Form: Send {
         Vec::new()
     }
 
+    /// Whether an answer with a status that refuses rows speaks of the rows, and not of how the receiver is set up.
+    fn speaks_of_rows(&self, _body: &[u8]) -> bool {
+        true
+    }
+
     /// What an answer of success says of the rows.
     fn success(&self, _body: &[u8], _rows: usize) -> Answer {
         Answer::Accepted
@@ -112,7 +117,7 @@ fn judge(form: &dyn Form, reply: &Reply, rows: usize) -> Answer {
     match reply.status {
         200..300 => form.success(&reply.body, rows),
         // Bad Request, Content Too Large, Unprocessable Content (RFC 9110, 15.5).
-        400 | 413 | 422 => Answer::Unfit { why: why() },
+        400 | 413 | 422 if form.speaks_of_rows(&reply.body) => Answer::Unfit { why: why() },
         _ => Answer::Later { why: why(), asked: reply.retry_after },
     }
 }
@@ -123,6 +128,22 @@ mod hostile;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn splunk_tells_its_set_up_from_events() {
+        let reply = |code: u8| {
+            let body = format!("{{\"text\":\"x\",\"code\":{code}}}").into_bytes();
+            judge(&hec::Hec, &Reply { status: 400, retry_after: None, body }, 1)
+        };
+        for code in [5, 6, 12, 13, 15] {
+            assert!(matches!(reply(code), Answer::Unfit { .. }), "{code}");
+        }
+        for code in [7, 10, 11, 14] {
+            assert!(matches!(reply(code), Answer::Later { .. }), "{code}");
+        }
+        let plain = Reply { status: 413, retry_after: None, body: b"<html>".to_vec() };
+        assert!(matches!(judge(&hec::Hec, &plain, 1), Answer::Unfit { .. }));
+    }
 
     #[test]
     fn only_what_speaks_of_rows_refuses_them() {

@@ -1,5 +1,6 @@
 //! `--deliver`: rows come to their receivers, whatever these do, and the books tell where each is.
 
+mod forms;
 mod ipfix;
 mod receiver;
 
