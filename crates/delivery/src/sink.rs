@@ -7,11 +7,9 @@ use netsniff_analysis::rows::{LOGS, RowSink, SinkBooks};
 use netsniff_output::{LiveSink, RemovedFiles};
 use netsniff_packet::Timestamp;
 
+use crate::identity::RUN_END;
 use crate::spool::{Appender, OnFull};
 use crate::{Delivery, Identity, Settings, Target};
-
-/// The log of the last rows of a run: how many rows of each log there are.
-pub const RUN_END: &str = "run_end";
 
 /// Rows on their way into the spools of several targets.
 #[derive(Debug, Default)]

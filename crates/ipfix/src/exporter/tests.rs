@@ -1,3 +1,5 @@
+//! What is told, as our own collector reads it, and what cannot be told.
+
 use netsniff_packet::{Address, Timestamp};
 
 use super::*;

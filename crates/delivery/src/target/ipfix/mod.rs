@@ -14,7 +14,6 @@ use super::stream::{Place, Stream};
 use super::{Answer, Opened, Receiver, RowAnswer, said};
 use crate::Address;
 use crate::identity::Row;
-use crate::sink::RUN_END;
 use crate::spool::BatchBounds;
 
 const BOUNDS: BatchBounds =

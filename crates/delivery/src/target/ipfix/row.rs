@@ -8,8 +8,8 @@ use netsniff_packet::{Address, Timestamp};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{CONN, RUN_END};
-use crate::identity::{Row, nanos};
+use super::CONN;
+use crate::identity::{RUN_END, Row, nanos};
 
 const FIN: u16 = 1;
 const SYN: u16 = 2;

@@ -1,3 +1,5 @@
+//! Rows that are flows and rows that are none, sessions, and templates that are told again.
+
 use std::io::Read as _;
 use std::net::{TcpListener, TcpStream};
 
