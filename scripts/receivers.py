@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -165,9 +166,12 @@ class Datagrams:
 
 
 class Stream:
-    """Takes one connection, and keeps what comes."""
+    """Takes one connection, with a certificate in TLS, and keeps what comes."""
 
-    def __init__(self):
+    def __init__(self, certificate=None, key=None):
+        self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if certificate else None
+        if self.tls:
+            self.tls.load_cert_chain(certificate, key)
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.bytes = b""
@@ -176,6 +180,8 @@ class Stream:
 
     def take(self):
         connection, _ = self.listener.accept()
+        if self.tls:
+            connection = self.tls.wrap_socket(connection, server_side=True)
         with connection:
             while piece := connection.recv(65536):
                 self.bytes += piece
@@ -192,7 +198,8 @@ OWN = ["sensor(1)<string>", "run(2)<string>", "seq(3)<unsigned64>", "uid(4)<stri
 
 
 def ipfix(netsniff, capture, folder):
-    """The module ipfix of Brian Trammell, an author of RFC 7011, reads a connection: every element of every record."""
+    """The module ipfix of Brian Trammell, an author of RFC 7011, reads connections by TCP and TLS: every element of every
+    record."""
     try:
         import ipfix.ie
         import ipfix.reader
@@ -203,16 +210,28 @@ def ipfix(netsniff, capture, folder):
     for spec in OWN:
         length = 65535 if "string" in spec else 8
         ipfix.ie.for_spec(spec.replace("(", f"({PEN}/") + f"[{length}]")
-    stream = Stream()
-    rows = connections(deliver(netsniff, capture, f"ipfix://127.0.0.1:{stream.port}", folder))
-    reader = ipfix.reader.from_stream(io.BytesIO(stream.taken()))
-    found = [dict(record) for record in reader.namedict_iterator()]
-    ends = [record for record in found if "rows" in record]
-    found = [record for record in found if "rows" not in record]
-    assert [(end["rows"], end["exportedFlowRecordTotalCount"], end["run"]) for end in ends] == [(len(rows), len(rows), RUN)], ends
-    same("ipfix", [tuple(sorted((name, str(value)) for name, value in record.items())) for record in found],
-         [tuple(sorted((name, str(value)) for name, value in elements(row).items())) for row in rows])
-    return f"{len(rows)} records, each with every element"
+    certificate, key = certified(folder)
+    for way, stream, more in (("ipfix", Stream(), ""), ("ipfix+tls", Stream(certificate, key), f"?ca={certificate}")):
+        (folder / way).mkdir()
+        rows = connections(deliver(netsniff, capture, f"{way}://127.0.0.1:{stream.port}{more}", folder / way))
+        reader = ipfix.reader.from_stream(io.BytesIO(stream.taken()))
+        found = [dict(record) for record in reader.namedict_iterator()]
+        ends = [record for record in found if "rows" in record]
+        found = [record for record in found if "rows" not in record]
+        assert [(end["rows"], end["exportedFlowRecordTotalCount"], end["run"]) for end in ends] == [(len(rows), len(rows), RUN)], ends
+        same(way, [tuple(sorted((name, str(value)) for name, value in record.items())) for record in found],
+             [tuple(sorted((name, str(value)) for name, value in elements(row).items())) for row in rows])
+    return f"{len(rows)} records, each with every element, by TCP and by TLS"
+
+
+def certified(folder):
+    """A certificate of this machine, and its key."""
+    need("openssl")
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "2",
+                    "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
+                    "-addext", "basicConstraints=critical,CA:FALSE"], check=True, capture_output=True)
+    return certificate, key
 
 
 def elements(row):
@@ -324,11 +343,8 @@ def tshark(netsniff, capture, folder):
 
 def rsyslog(netsniff, capture, folder):
     """rsyslogd takes messages by TCP and by TLS, and writes their data and text into a file."""
-    need("rsyslogd", "openssl")
-    certificate, key = folder / "certificate.pem", folder / "key.pem"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "2",
-                    "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
-                    "-addext", "basicConstraints=critical,CA:FALSE"], check=True, capture_output=True)
+    need("rsyslogd")
+    certificate, key = certified(folder)
     told = []
     for way in ("tcp", "tls"):
         place = folder / way

@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn nobody_else_gets_a_row() {
         let (_, ca, _) = receiver("other", "");
-        for scheme in ["tls", "https", "syslog+tls"] {
+        for scheme in ["tls", "https", "syslog+tls", "ipfix+tls"] {
             let (port, own, read) = receiver(scheme, "");
             let url = format!("{scheme}://127.0.0.1:{port}?ca={}", ca.display());
             let Answer::Later { why, .. } = send(&url) else { panic!("{scheme}") };
