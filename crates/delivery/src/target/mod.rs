@@ -2,6 +2,7 @@
 
 mod http;
 mod ipfix;
+mod kafka;
 mod lines;
 mod stream;
 mod syslog;
@@ -126,6 +127,8 @@ pub const WAYS: &[Way] = &[
     Way { scheme: "ipfix", doc: "Messages of IPFIX in a connection.", open: ipfix::open },
     Way { scheme: "ipfix+tls", doc: "Messages of IPFIX in TLS.", open: ipfix::open },
     Way { scheme: "ipfix+udp", doc: "Messages of IPFIX in datagrams of UDP.", open: ipfix::open },
+    Way { scheme: "kafka", doc: "Records of Kafka.", open: kafka::open },
+    Way { scheme: "kafka+tls", doc: "Records of Kafka in TLS.", open: kafka::open },
     Way {
         scheme: "syslog",
         doc: "Messages of syslog, each in a datagram of UDP.",

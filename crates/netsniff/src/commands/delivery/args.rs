@@ -13,8 +13,9 @@ use netsniff_delivery::{Books, Deliveries, Delivery, Identity, OnFull, Settings,
 /// Where rows are delivered to.
 #[derive(Debug, clap::Args)]
 pub struct DeliveryArgs {
-    /// Deliver the rows of all logs to this receiver, as JSON with `sensor`, `run`, `log` and `seq`: http, https, tcp, tls,
-    /// unix, syslog, syslog+tcp or syslog+tls; or rows of `conn` as IPFIX: ipfix, ipfix+udp or ipfix+tls. docs/pipelines.md has the forms and parameters; may be repeated
+    /// Deliver the rows of all logs to this receiver, as JSON with `sensor`, `run`, `log` and `seq`: http, https, kafka,
+    /// kafka+tls, tcp, tls, unix, syslog, syslog+tcp or syslog+tls; or rows of `conn` as IPFIX: ipfix, ipfix+udp or
+    /// ipfix+tls. docs/pipelines.md has the forms and parameters; may be repeated
     #[arg(long, value_name = "URL", requires = "spool")]
     deliver: Vec<String>,
     /// Keep rows in this directory until they are delivered; what earlier runs left there for the same URL is delivered first
