@@ -10,19 +10,20 @@
 #   --capture FILE    what the folders are made of (sessions of hosts that netsniff generates)
 #   --out FILE        where the table goes
 #
-# Two folders are made with editcap: `days` has the capture once for each day, `pieces` has it cut into equal numbers of packets.
+# Three folders are made with editcap: `days` has the capture once for each day, `pieces` has it cut into equal numbers of packets.
+# `nets` has it one after the other without a pause, each time between other hosts (with `netsniff anonymize`, which keeps payload).
 # Each line is a way to analyse a folder: seconds, how many times as fast as one thread, files that were analysed by
-# themselves, and mebibytes that were analysed twice.
+# themselves and by pairs of hosts, and mebibytes that were analysed twice.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
 
 files=24 rounds=5 threads=2 netsniff='' capture='' out=/dev/null
 while [ $# -gt 0 ]; do
-    [ $# -gt 1 ] || { sed -n '2,15s/^# \?//p' "$0"; exit 2; }
+    [ $# -gt 1 ] || { sed -n '2,16s/^# \?//p' "$0"; exit 2; }
     case $1 in
         --files) files=$2;; --rounds) rounds=$2;; --threads) threads=$2;; --netsniff) netsniff=$2;; --capture) capture=$2;;
-        --out) out=$2;; *) sed -n '2,15s/^# \?//p' "$0"; exit 2;;
+        --out) out=$2;; *) sed -n '2,16s/^# \?//p' "$0"; exit 2;;
     esac
     shift 2
 done
@@ -39,10 +40,19 @@ if [ -z "$capture" ]; then
     capture=$scratch/hosts.pcap
     "$netsniff" generate hosts -q --n 200 --sessions 4000 --think 10ms -w "$capture"
 fi
-mkdir "$scratch/days" "$scratch/pieces"
+mkdir "$scratch/days" "$scratch/nets" "$scratch/pieces"
 for day in $(seq "$files"); do
     editcap -F nsecpcap -t $((day * 86400)) "$capture" "$scratch/days/$(printf %03d "$day").pcap"
 done
+seconds=$("$netsniff" info --json "$capture" | jq '.duration | tonumber | ceil + 1')
+for net in $(seq "$files"); do
+    # A key for each, and the same in every run.
+    printf '%064x' "$net" >"$scratch/key"
+    chmod 600 "$scratch/key"
+    "$netsniff" anonymize -m cryptopan -k "$scratch/key" --payload keep "$capture" "$scratch/mapped.pcap" >/dev/null
+    editcap -F nsecpcap -t $((net * seconds)) "$scratch/mapped.pcap" "$scratch/nets/$(printf %03d "$net").pcap"
+done
+rm "$scratch/mapped.pcap" "$scratch/key"
 packets=$("$netsniff" info --json "$capture" | jq .packets)
 editcap -F nsecpcap -c $(((packets + files - 1) / files)) "$capture" "$scratch/pieces/piece.pcap"
 
@@ -62,9 +72,9 @@ median() { sort -n "$1" | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2
 ways=("--workers 1" "--workers $threads" "--jobs $threads")
 {
     printf '# %s\n' "benches/jobs.sh --files $files --rounds $rounds --threads $threads"
-    printf 'folder\tway\tseconds\ttimes\tby_themselves\ttwice_mib\n'
+    printf 'folder\tway\tseconds\ttimes\tby_themselves\tby_pairs\ttwice_mib\n'
 } | tee "$out"
-for folder in days pieces; do
+for folder in days nets pieces; do
     expected=''
     for round in $(seq 0 "$rounds"); do
         for way in "${!ways[@]}"; do
@@ -76,7 +86,7 @@ for folder in days pieces; do
                 [ "${expected:=$found}" = "$found" ] || { echo "FAILED: $folder: ${ways[way]}: other logs" >&2; exit 1; }
             else
                 echo "$seconds" >>"$scratch/$folder.$way"
-                jq -r '.input.jobs // {} | [.apart // "-", ((.read_again_bytes // 0) / 1048576 | floor)] | @tsv' \
+                jq -r '.input.jobs // {} | [.apart // "-", .by_pairs // "-", ((.read_again_bytes // 0) / 1048576 | floor)] | @tsv' \
                     "$scratch/summary" >"$scratch/$folder.$way.books"
             fi
         done

@@ -85,6 +85,13 @@ impl DecodedDatagram {
         FlowKey::of(self.ip()?, &self.decoded.transport)
     }
 
+    /// A hash of its two addresses, [`FlowKey::pair`], where it has a header of IP.
+    #[must_use]
+    #[inline]
+    pub fn pair(&self) -> Option<u64> {
+        self.ip().map(|ip| FlowKey::pair(ip.source, ip.destination))
+    }
+
     /// Belongs to its pair of hosts and a protocol above IP from now on, whatever its ports are.
     pub(crate) const fn stand_above_ip(&mut self, protocol: u8) {
         self.decoded.transport = Transport::Other;

@@ -18,6 +18,6 @@ pub mod sending;
 pub mod shedding;
 
 pub use files::{
-    AnalysisOutcome, Attend, AttendParts, Jobs, OpenPart, PartIntake, PartSource, PartsOutcome,
-    Settings, read_size, run, run_parts, share_of,
+    AnalysisOutcome, Attend, AttendParts, Jobs, OpenPart, PartIntake, PartReading, PartSource,
+    PartsOutcome, Settings, read_size, run, run_parts, share_of,
 };

@@ -46,6 +46,6 @@ impl Engine {
 }
 
 /// Ends the flows whose deadlines lie at `now` or before, to the nanosecond.
-fn settle<O: Observer>(shard: &mut Shard, now: Timestamp, observer: &mut O) {
+pub(super) fn settle<O: Observer>(shard: &mut Shard, now: Timestamp, observer: &mut O) {
     shard.round(core::iter::empty(), &[], &[], SortKey::behind_packet(now, 0), observer);
 }

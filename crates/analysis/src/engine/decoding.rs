@@ -6,6 +6,7 @@ use netsniff_packet::{Batch, Loss, Packet, PacketRecord, Timestamp};
 
 use crate::depth::Depth;
 use crate::flow::table::wheel::{TICK_NANOS, tick_of};
+use crate::ingress::boundary::Boundary;
 use crate::ingress::{Ingress, Unparsed};
 use crate::limits::Limits;
 use crate::options::Options;
@@ -244,6 +245,26 @@ impl DecodeStage {
     /// Whether nothing that is remembered matters to packets from `first` on.
     pub(super) fn is_over_before(&self, first: Timestamp) -> bool {
         self.held.packets.is_empty() && self.ingress.is_over_before(first)
+    }
+
+    /// Whether decoding tells of packets from `first` on what it did if none had come before, but for tunnels that are known.
+    pub(super) fn is_new_to_others(&self, first: Timestamp) -> bool {
+        self.held.packets.is_empty() && self.ingress.is_new_to_others(first)
+    }
+
+    /// Whether a packet was put aside.
+    pub(super) const fn has_held(&self) -> bool {
+        !self.held.packets.is_empty()
+    }
+
+    /// Notes from now on which pairs of hosts there are, up to `most`.
+    pub(super) fn note_boundary(&mut self, most: usize) {
+        self.ingress.note_boundary(most);
+    }
+
+    /// The pairs that were noted, if they were.
+    pub(super) fn take_boundary(&mut self) -> Option<Boundary> {
+        self.ingress.take_boundary()
     }
 
     /// Decoding, with its counts.

@@ -5,9 +5,11 @@
 //! | [`decoding`] | the stage before the flows: batches in, rounds of datagrams out |
 //! | [`shard`] | the flows of one worker, round by round to the end |
 //! | `border` | where one engine may go on for another |
+//! | [`pairs`] | engines that share out the pairs of hosts in a part of the input |
 
 mod border;
 pub mod decoding;
+pub mod pairs;
 pub mod shard;
 
 use std::borrow::Cow;

@@ -73,6 +73,11 @@ impl Shard {
         }
     }
 
+    /// Goes on with the flows of `other`: [`FlowTracker::go_on_for`].
+    pub(super) fn go_on_for(&mut self, other: Self) {
+        self.tracker.go_on_for(other.tracker);
+    }
+
     /// How deep flows are analysed that begin from now on.
     pub fn set_depth(&mut self, depth: Depth) {
         self.tracker.set_depth(depth);

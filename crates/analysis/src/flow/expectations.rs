@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use hashbrown::HashMap;
 use netsniff_packet::{Address, Timestamp};
 
-use crate::key::Endpoint;
+use crate::key::{Endpoint, FlowKey};
 use crate::limits::Limits;
 use crate::protocol::{Announcement, ExpectedTransfer};
 
@@ -48,6 +48,21 @@ impl Expectations {
     #[must_use]
     pub fn are_over(&self, now: Timestamp) -> bool {
         self.is_empty() || self.deadlines.back().is_none_or(|(deadline, _)| *deadline <= now)
+    }
+
+    /// Whether `is_it` says so of the pair of hosts of a connection that is awaited up to a time.
+    pub fn remembers(&self, is_it: &mut impl FnMut(u64, Timestamp) -> bool) -> bool {
+        self.announced.iter().any(|(route, (deadline, _))| {
+            is_it(FlowKey::pair(route.from, route.to.address), *deadline)
+        })
+    }
+
+    /// Awaits what `other` awaits, too, between other hosts.
+    pub fn go_on_for(&mut self, other: Self) {
+        self.announced.extend(other.announced);
+        self.deadlines.extend(other.deadlines);
+        self.deadlines.make_contiguous().sort_by_key(|(deadline, _)| *deadline);
+        self.name_bytes += other.name_bytes;
     }
 
     /// Bytes that all of them take.

@@ -2,6 +2,7 @@
 
 use netsniff_packet::Timestamp;
 
+use super::boundary::Boundary;
 use super::{CLOCK, Ingress};
 use crate::record::Observer;
 
@@ -24,14 +25,27 @@ impl Ingress {
     /// Whether a packet with the stamp `first`, which is believed, and all that come behind it are taken as they
     /// were if no packet had come before.
     pub(crate) fn is_over_before(&self, first: Timestamp) -> bool {
+        self.is_new_to_others(first) && self.next_look <= first && self.tunnels.is_empty()
+    }
+
+    /// The same, but for looks, and for packets of pairs of hosts with tunnels that are known.
+    pub(crate) fn is_new_to_others(&self, first: Timestamp) -> bool {
         // Fewer packets are no clock, so that later ones are believed which are not, were these left out.
         let is_clock = self.ordinal >= CLOCK && !self.clock.has_doubt();
         is_clock
             && self.clock.now() < first
-            && self.next_look <= first
             && self.fragments.is_empty()
-            && self.tunnels.is_empty()
             && self.series.is_none()
             && !self.is_watched
+    }
+
+    /// Notes from now on which pairs of hosts there are, up to `most`.
+    pub(crate) fn note_boundary(&mut self, most: usize) {
+        self.boundary = Some(Box::new(Boundary::new(self.limits, most)));
+    }
+
+    /// The pairs that were noted, if they were.
+    pub(crate) fn take_boundary(&mut self) -> Option<Boundary> {
+        self.boundary.take().map(|boundary| *boundary)
     }
 }

@@ -22,6 +22,7 @@ use crate::reassembly::fragments::Fragments;
 use crate::record::{Observer, Phase, SortKey};
 use crate::series::packets::PacketSeries;
 use crate::unit::{DatagramBatch, DecodedDatagram, HoleKind};
+use boundary::Boundary;
 use clock::Clock;
 use statistics::{Fate, PacketStatistics};
 use steps::Steps;
@@ -31,6 +32,7 @@ use walk::{OuterHeaders, Walk};
 
 mod arp;
 mod border;
+pub mod boundary;
 mod clock;
 pub mod cut_headers;
 pub mod stamps;
@@ -49,7 +51,7 @@ const CLOCK: u64 = 3;
 /// Decodes packets, and keeps the state that this needs.
 #[derive(Debug)]
 pub struct Ingress {
-    tunnel_depth: u8,
+    limits: Limits,
     tunnel_ports: Arc<TunnelPorts>,
     checksums: ChecksumMode,
     /// The depth in force, and the deepest that there may be.
@@ -75,6 +77,8 @@ pub struct Ingress {
     is_watched: bool,
     /// Interfaces that go on from an earlier file, with the first of the same.
     continued: BTreeMap<u32, u32>,
+    /// Pairs of hosts, where somebody wants to know them.
+    boundary: Option<Box<Boundary>>,
 }
 
 impl Ingress {
@@ -82,7 +86,7 @@ impl Ingress {
     #[must_use]
     pub fn new(limits: Limits, options: Options) -> Self {
         Self {
-            tunnel_depth: limits.tunnel_depth,
+            limits,
             tunnel_ports: Arc::clone(&options.tunnel_ports),
             checksums: options.checksums,
             depth: options.deepest(),
@@ -104,6 +108,7 @@ impl Ingress {
             steps: options.watch.as_deref().and_then(Steps::new).map(Box::new),
             is_watched: options.watch.is_some(),
             continued: BTreeMap::new(),
+            boundary: None,
         }
     }
 
@@ -189,6 +194,9 @@ impl Ingress {
             decode::packet_into(packet.link_type, packet.data, packet.wire_len, &mut unit.decoded);
         let pair = unit.ip().map(|ip| (&ip.source, &ip.destination));
         self.tie = self.ties.number(self.now(), pair);
+        if let Some(boundary) = &mut self.boundary {
+            boundary.packet(unit.ip(), self.clock.now());
+        }
         if let Some(series) = &mut self.series {
             series.count(packet, time, pair.map(|(&source, &destination)| (source, destination)));
         }

@@ -127,6 +127,11 @@ impl Tunnels {
         self.carriers.is_empty()
     }
 
+    /// Whether `is_it` says so of the pair of a tunnel that is known up to a time, if nothing more comes.
+    pub(crate) fn remembers(&self, is_it: &mut impl FnMut(u64, Timestamp) -> bool) -> bool {
+        self.carriers.iter().any(|(key, carrier)| is_it(key.own_pair(), carrier.deadline))
+    }
+
     /// Whether any UDP flow carries tunnels although none of its ports says so.
     #[inline]
     pub(super) const fn has_unexpected_carriers(&self) -> bool {

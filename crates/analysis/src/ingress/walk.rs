@@ -89,6 +89,11 @@ impl<'a, O: Observer> Walk<'a, O> {
         outside: &OuterHeaders,
     ) -> bool {
         self.layers = self.layers.union(decoded.layers);
+        if let Some(boundary) = &mut self.ingress.boundary
+            && let Some(ip) = &decoded.ip
+        {
+            boundary.level(ip, self.ingress.clock.now());
+        }
         let header_checksum = self.header_checksum(decoded, data, outside);
         if self.ingress.checksums.discards(header_checksum) && is_header_whole(decoded) {
             self.discard(decoded);
@@ -252,7 +257,7 @@ impl<'a, O: Observer> Walk<'a, O> {
         outside: &OuterHeaders,
     ) -> bool {
         self.layers.insert(found.kind.layer());
-        if outside.depth >= self.ingress.tunnel_depth {
+        if outside.depth >= self.ingress.limits.tunnel_depth {
             self.ingress.tunnels.note_too_deep();
             if self.ingress.tunnels.is_followed(unit) {
                 self.ingress.tunnels.note(unit);

@@ -182,6 +182,12 @@ impl FlowKey {
         )
     }
 
+    /// The hash of its own two addresses: [`Self::pair`].
+    #[must_use]
+    pub const fn own_pair(&self) -> u64 {
+        Self::pair(self.low_address, self.high_address)
+    }
+
     /// Which of `workers` analyses the packets between two addresses: both directions, all ports
     /// and all fragments go to the same one.
     #[must_use]

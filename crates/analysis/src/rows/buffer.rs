@@ -218,19 +218,32 @@ impl<E> RowBuffer<E> {
         self.sort();
         let count = self.rows.partition_point(|row| row.key < watermark);
         self.swap_rows(done);
-        for mut row in done.rows.drain(count..) {
-            if let Kind::Fact(at) = &mut row.kind {
-                let fact = done.facts.get_mut(*at as usize).and_then(Option::take);
-                *at = self.facts.len() as u32;
-                self.facts.push(fact);
-            }
-            let start = self.bytes.len() as u64;
-            let bytes = &done.bytes[row.start as usize..row.start as usize + row.len as usize];
-            self.bytes.extend_from_slice(bytes);
-            self.rows.push(RowEntry { start, ..row });
-        }
+        let later = done.rows.drain(count..);
+        later.for_each(|row| self.take(row, &done.bytes, &mut done.facts));
         let first = |rows: &[RowEntry]| rows.first().map_or(Timestamp::MAX, |row| row.key.time);
         (self.earliest, done.earliest) = (first(&self.rows), first(&done.rows));
+    }
+
+    /// Adds the rows of `other` from its `first`th on.
+    pub fn append(&mut self, other: Self, first: usize) {
+        let Self { rows, bytes, mut facts, .. } = other;
+        for row in rows.into_iter().skip(first) {
+            self.earliest = self.earliest.min(row.key.time);
+            self.take(row, &bytes, &mut facts);
+        }
+    }
+
+    /// Takes a row with its bytes, and its fact if it is one, out of another buffer.
+    fn take(&mut self, mut row: RowEntry, bytes: &[u8], facts: &mut [Option<FactOf>]) {
+        if let Kind::Fact(at) = &mut row.kind {
+            let fact = facts.get_mut(*at as usize).and_then(Option::take);
+            *at = self.facts.len() as u32;
+            self.facts.push(fact);
+        }
+        let start = self.bytes.len() as u64;
+        self.bytes
+            .extend_from_slice(&bytes[row.start as usize..row.start as usize + row.len as usize]);
+        self.rows.push(RowEntry { start, ..row });
     }
 
     /// The time behind the last row, where they are sorted.

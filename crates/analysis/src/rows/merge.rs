@@ -104,6 +104,36 @@ impl<E: Encode> Merger<E> {
         Ok(())
     }
 
+    /// Writes the rows of `own`, and of `beside` those from `position` on that belong before `watermark`. Both are sorted.
+    /// Returns the position behind.
+    ///
+    /// # Errors
+    ///
+    /// The first error of the sink; the rows after it are not written.
+    pub fn merge_beside<S: RowSink>(
+        &mut self,
+        own: &mut RowBuffer<E>,
+        (beside, mut position): (&mut RowBuffer<E>, usize),
+        watermark: SortKey,
+        sink: &mut S,
+    ) -> Result<usize, S::Error> {
+        let mut own_position = 0;
+        loop {
+            let next = beside.entries().get(position).filter(|row| row.key < watermark).copied();
+            match (own.entries().get(own_position).copied(), next) {
+                (Some(row), next) if next.is_none_or(|next| row.key <= next.key) => {
+                    self.row(own, &row, sink)?;
+                    own_position += 1;
+                }
+                (_, Some(next)) => {
+                    self.row(beside, &next, sink)?;
+                    position += 1;
+                }
+                (_, None) => return Ok(position),
+            }
+        }
+    }
+
     /// Writes what is left once the input has ended, at engine time `now`.
     ///
     /// # Errors

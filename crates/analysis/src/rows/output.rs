@@ -70,12 +70,26 @@ impl<E: Encode, T: TakeComplete<E>> Observer for Collector<E, T> {
     }
 }
 
+impl<S: RowSink, E: Encode> Collector<E, Merging<S, E>> {
+    /// Writes `rows` among those that are observed from here on, each at its place. They were observed elsewhere, none of
+    /// them belongs before what was complete so far, and all before the end of the input.
+    pub fn put_beside(&mut self, mut rows: RowBuffer<E>) {
+        rows.sort();
+        let before = self.taker.beside.replace((rows, 0));
+        if let Some((left, position)) = before {
+            self.waiting.append(left, position);
+        }
+    }
+}
+
 /// Writes what is complete to a sink, with the rows that facts make together.
 ///
 /// Behind an error of the sink it writes nothing more; [`Output::check`] gives the error back.
 #[derive(Debug)]
 pub struct Merging<S: RowSink, E> {
     complete: [RowBuffer<E>; 1],
+    /// Rows of elsewhere, sorted, with the position of the next one.
+    beside: Option<(RowBuffer<E>, usize)>,
     merger: Merger<E>,
     sink: S,
     error: Option<S::Error>,
@@ -89,7 +103,7 @@ impl<S: RowSink, E: Encode + Clone> Output<S, E> {
     #[must_use]
     pub fn to_sink(rows: RowBuffer<E>, merger: Merger<E>, sink: S) -> Self {
         let complete = [rows.same()];
-        Self::new(rows, Merging { complete, merger, sink, error: None })
+        Self::new(rows, Merging { complete, beside: None, merger, sink, error: None })
     }
 
     /// Rows as `encoder` encodes them, and what `limits` allow to be joined, on their way to `sink`.
@@ -149,11 +163,33 @@ impl<S: RowSink, E: Encode + Clone> Output<S, E> {
 
 impl<S: RowSink, E: Encode> TakeComplete<E> for Merging<S, E> {
     fn take_complete(&mut self, waiting: &mut RowBuffer<E>, watermark: SortKey) {
+        if self.beside.is_some() {
+            return self.take_with_beside(waiting, watermark);
+        }
         let [complete] = &mut self.complete;
         waiting.take_before(watermark, complete);
         if complete.is_empty() || self.error.is_some() {
             return;
         }
         self.error = self.merger.merge(&mut self.complete, &mut self.sink).err();
+    }
+}
+
+impl<S: RowSink, E: Encode> Merging<S, E> {
+    #[cold]
+    fn take_with_beside(&mut self, waiting: &mut RowBuffer<E>, watermark: SortKey) {
+        let [complete] = &mut self.complete;
+        waiting.take_before(watermark, complete);
+        let Some((beside, position)) = &mut self.beside else { return };
+        if self.error.is_none() {
+            let from = (&mut *beside, *position);
+            match self.merger.merge_beside(complete, from, watermark, &mut self.sink) {
+                Ok(behind) => *position = behind,
+                Err(error) => self.error = Some(error),
+            }
+        }
+        if *position == beside.len() {
+            self.beside = None;
+        }
     }
 }

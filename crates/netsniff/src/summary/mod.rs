@@ -94,6 +94,8 @@ pub struct JobBooks {
     pub files: usize,
     /// Those whose analysis by itself is the same as in order, and was taken.
     pub apart: usize,
+    /// Those of which pairs of hosts were analysed by themselves, and the others in order.
+    pub by_pairs: usize,
     /// Those that were analysed in order.
     pub in_order: usize,
     /// Bytes of packets that were analysed twice: by themselves in vain, and in order.

@@ -56,9 +56,9 @@ fn input(page: &mut Page, input: &Input) {
     }
     if let Some(jobs) = &input.jobs {
         let again = bytes(jobs.read_again_bytes);
-        let (apart, in_order) = (jobs.apart, jobs.in_order);
+        let (apart, by_pairs, in_order) = (jobs.apart, jobs.by_pairs, jobs.in_order);
         page.line(&format!(
-            "  analysed by themselves: {apart} files; in order: {in_order}; read again: {again}"
+            "  analysed by themselves: {apart} files; by pairs: {by_pairs}; in order: {in_order}; read again: {again}"
         ));
     }
     if !input.filters.is_empty() {

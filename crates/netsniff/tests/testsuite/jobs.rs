@@ -93,8 +93,27 @@ fn cut(packets: &mut [Kept], folder: &Path, gaps: &[i64], numbers: &mut Numbers)
 /// The logs in a folder, and the summary without what tells how it came to be.
 type Told = (BTreeMap<String, Vec<u8>>, Value);
 
+/// How many files were analysed by themselves, whole or by pairs.
+#[derive(Clone, Copy, Default)]
+struct Apart {
+    whole: u64,
+    by_pairs: u64,
+}
+
+impl Apart {
+    fn of(jobs: Option<&Value>) -> Self {
+        let count = |name| jobs.and_then(|jobs| jobs[name].as_u64()).unwrap_or(0);
+        Self { whole: count("apart"), by_pairs: count("by_pairs") }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.whole += other.whole;
+        self.by_pairs += other.by_pairs;
+    }
+}
+
 /// Analyses files. Returns what it told, and how many files were analysed by themselves.
-fn analysed(files: &[PathBuf], output: &Path, arguments: &[&str]) -> (Told, u64) {
+fn analysed(files: &[PathBuf], output: &Path, arguments: &[&str]) -> (Told, Apart) {
     let run = Command::new(env!("CARGO_BIN_EXE_netsniff"))
         .args(["analyze", "--json", "-o"])
         .arg(output)
@@ -112,7 +131,7 @@ fn analysed(files: &[PathBuf], output: &Path, arguments: &[&str]) -> (Told, u64)
     let mut summary: Value = serde_json::from_slice(&run.stdout).unwrap();
     let input = summary["input"].as_object_mut().unwrap();
     input.remove("elapsed_seconds");
-    let apart = input.remove("jobs").and_then(|jobs| jobs["apart"].as_u64()).unwrap_or(0);
+    let apart = Apart::of(input.remove("jobs").as_ref());
     if let Some(flows) = summary["flows"].as_object_mut() {
         // What is over leaves the table with the packets that come next, and here before the next file.
         for name in ["peak", "peak_bytes", "peak_held_bytes"] {
@@ -164,6 +183,7 @@ fn pieces_of_a_capture_give_the_logs_of_the_whole() {
     fs::create_dir_all(scratch.path()).unwrap();
     let (output, whole) = (scratch.path().join("logs"), scratch.path().join("whole.pcapng"));
     let (mut numbers, mut compared, mut differing) = (Numbers(1), 0, Vec::new());
+    let mut of_all = Apart::default();
     for capture in &captures {
         let mut packets = packets(&capture.path);
         if packets.len() < 2 {
@@ -174,17 +194,21 @@ fn pieces_of_a_capture_give_the_logs_of_the_whole() {
         let pieces = cut(&mut packets, scratch.path(), &[0], &mut numbers);
         // Where stamps go back, pieces are merged in another order.
         let (in_order, _) = analysed(&pieces, &output, &["--workers", "1"]);
-        let (told, _) = analysed(&pieces, &output, &["--jobs", "3"]);
-        let is_ordered = in_order.0 == expected.0;
-        compared += usize::from(is_ordered);
-        let differences = differences(&in_order, &told);
-        if !differences.is_empty() {
-            differing.push(format!("{}: {differences:?}", capture.name));
+        compared += usize::from(in_order.0 == expected.0);
+        for jobs in ["2", "3"] {
+            let (told, apart) = analysed(&pieces, &output, &["--jobs", jobs]);
+            of_all.add(apart);
+            let differences = differences(&in_order, &told);
+            if !differences.is_empty() {
+                differing.push(format!("{} --jobs {jobs}: {differences:?}", capture.name));
+            }
         }
     }
     eprintln!("{} captures, {compared} of them the same as the whole", captures.len());
     assert!(differing.is_empty(), "not the same: {differing:#?}");
     assert!(compared > 60, "{compared}");
+    eprintln!("{} pieces were analysed by pairs, {} whole", of_all.by_pairs, of_all.whole);
+    assert!(of_all.by_pairs > 200, "{}", of_all.by_pairs);
 }
 
 #[test]
@@ -195,7 +219,7 @@ fn pieces_with_time_between_them_give_the_logs_of_all_in_order() {
     let scratch = Scratch::new("jobs-apart");
     fs::create_dir_all(scratch.path()).unwrap();
     let output = scratch.path().join("logs");
-    let (mut numbers, mut pieces_of_all, mut apart_of_all) = (Numbers(2), 0, 0);
+    let (mut numbers, mut pieces_of_all, mut of_all) = (Numbers(2), 0, Apart::default());
     let mut differing = Vec::new();
     for (round, capture) in captures.iter().enumerate() {
         let mut packets = packets(&capture.path);
@@ -213,16 +237,17 @@ fn pieces_with_time_between_them_give_the_logs_of_all_in_order() {
         for jobs in ["2", "3"] {
             let (told, apart) = analysed(&pieces, &output, &[&["--jobs", jobs], filter].concat());
             pieces_of_all += pieces.len() as u64;
-            apart_of_all += apart;
+            of_all.add(apart);
             let differences = differences(&expected, &told);
             if !differences.is_empty() {
                 differing.push(format!("{} --jobs {jobs}: {differences:?}", capture.name));
             }
         }
     }
-    eprintln!("{apart_of_all} of {pieces_of_all} pieces were analysed by themselves");
+    let Apart { whole, by_pairs } = of_all;
+    eprintln!("of {pieces_of_all} pieces {whole} were analysed by themselves, {by_pairs} by pairs");
     assert!(differing.is_empty(), "not the same: {differing:#?}");
-    assert!(apart_of_all > 200, "{apart_of_all} of {pieces_of_all}");
+    assert!(whole > 200 && by_pairs > 100, "{whole} and {by_pairs} of {pieces_of_all}");
 }
 
 #[test]
@@ -274,9 +299,10 @@ fn captures_of_many_days_are_analysed_by_themselves() {
                 [] as [String; 0],
                 "--jobs {jobs} --format {format}"
             );
-            eprintln!("--jobs {jobs}: {apart} of {} files by themselves", files.len());
+            let whole = apart.whole;
+            eprintln!("--jobs {jobs}: {whole} of {} files by themselves", files.len());
             if jobs != "1" {
-                assert!(apart as usize * 4 > files.len(), "{apart} of {}", files.len());
+                assert!(whole as usize * 4 > files.len(), "{whole} of {}", files.len());
             }
         }
     }

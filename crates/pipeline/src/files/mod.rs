@@ -17,5 +17,7 @@ mod run;
 mod tests;
 
 pub use crew::share_of;
-pub use parts::{AttendParts, Jobs, OpenPart, PartIntake, PartSource, PartsOutcome, run_parts};
+pub use parts::{
+    AttendParts, Jobs, OpenPart, PartIntake, PartReading, PartSource, PartsOutcome, run_parts,
+};
 pub use run::{AnalysisOutcome, Attend, Settings, read_size, run};

@@ -128,6 +128,11 @@ impl FlowTable {
         (0_u32..).zip(self.chunks.iter().flatten()).filter(|(_, flow)| flow.is_alive)
     }
 
+    /// The flows, of which none stays.
+    pub fn into_flows(self) -> impl Iterator<Item = Flow> {
+        self.chunks.into_iter().flatten().filter(|flow| flow.is_alive)
+    }
+
     /// Bytes that one more flow takes, with its place in the index and in the list of free places.
     #[must_use]
     pub const fn bytes_per_flow() -> usize {

@@ -83,6 +83,12 @@ impl AppContext {
         self.held_bytes
     }
 
+    /// Goes on with what conversations between other hosts shared.
+    pub(super) fn go_on_for(&mut self, other: Self) {
+        self.held_bytes += other.held_bytes;
+        self.expectations.go_on_for(other.expectations);
+    }
+
     /// Gives back bytes that streams held.
     pub(super) const fn give_back(&mut self, held: usize) {
         self.held_bytes = self.held_bytes.saturating_sub(held);

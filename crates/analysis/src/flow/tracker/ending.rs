@@ -97,11 +97,44 @@ impl FlowTracker {
     /// Whether flows that begin at `first` or later are told as they were if nothing had come before.
     #[must_use]
     pub fn is_over_before(&self, first: Timestamp) -> bool {
-        let is_past = |lost: Timestamp| lost + self.limits.pick_up < first;
-        self.table.is_empty()
+        self.is_new_to_others(first)
+            && self.table.is_empty()
             && self.talking.expectations.are_over(first)
-            && self.lost_at.is_none_or(is_past)
-            && self.series.is_none()
+    }
+
+    /// The same, for flows between hosts of which [nothing is remembered](Self::remembers).
+    #[must_use]
+    pub fn is_new_to_others(&self, first: Timestamp) -> bool {
+        let is_past = |lost: Timestamp| lost + self.limits.pick_up < first;
+        self.lost_at.is_none_or(is_past) && self.series.is_none()
+    }
+
+    /// Whether `is_it` says so of a pair of hosts of which something is remembered up to a time, if nothing more comes.
+    pub fn remembers(&self, is_it: &mut impl FnMut(u64, Timestamp) -> bool) -> bool {
+        let mut flows = self.table.iter();
+        flows.any(|(_, flow)| is_it(flow.key.own_pair(), flow.deadline(&self.limits)))
+            || self.talking.expectations.remembers(is_it)
+    }
+
+    /// Goes on with the flows of `other`, between other hosts: it took their packets up to here, of the same input. What it
+    /// counted stays there.
+    pub fn go_on_for(&mut self, other: Self) {
+        // Both were told of the losses in the part of the input that they shared.
+        let before = self.losses.wrapping_sub(other.losses);
+        if !other.table.is_empty() {
+            self.wheel.start(other.wheel.current());
+        }
+        for mut flow in other.table.into_flows() {
+            flow.losses = flow.losses.wrapping_add(before);
+            self.heap_bytes += flow.heap_bytes();
+            let hash = flow.key.hash(self.seed);
+            if let Some(place) = self.table.insert(hash, flow) {
+                self.arm_first(place);
+            }
+        }
+        self.talking.go_on_for(other.talking);
+        self.has_grown = true;
+        self.statistics.note_peak(self.table.len(), self.bytes());
     }
 
     /// Whether a flow is open that does not end before `first`, unless a packet ends it.

@@ -56,7 +56,8 @@ impl Origin for Files<'_> {
             jobs: self.parts.map(|of| JobBooks {
                 files: of.parts,
                 apart: of.apart,
-                in_order: of.parts - of.apart,
+                by_pairs: of.by_pairs,
+                in_order: of.parts - of.apart - of.by_pairs,
                 read_again_bytes: of.read_again_bytes,
             }),
             is_live: false,

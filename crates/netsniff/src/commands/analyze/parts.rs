@@ -6,7 +6,7 @@ use netsniff_analysis::engine::decoding::Intake;
 use netsniff_analysis::ingress::Unparsed;
 use netsniff_packet::{Batch, Packet, Timestamp};
 use netsniff_pcapfile::{Head, Reader};
-use netsniff_pipeline::{AttendParts, OpenPart, PartIntake, PartSource};
+use netsniff_pipeline::{AttendParts, OpenPart, PartIntake, PartReading, PartSource};
 
 use super::file_analysis::Attendant;
 use super::selection::Selection;
@@ -42,9 +42,10 @@ impl OpenPart for Parts {
     type Source = Reader<Input>;
     type Intake = Kept;
 
-    fn open(&self, part: usize) -> Option<(Reader<Input>, Kept)> {
+    fn open(&self, part: usize, purpose: PartReading) -> Option<(Reader<Input>, Kept)> {
         let reader = open_again(self.paths.get(part)?, self.read_size)?;
-        let unparsed = self.keeps_unparsed.then(Default::default);
+        let keeps = self.keeps_unparsed && purpose == PartReading::Analysis;
+        let unparsed = keeps.then(Default::default);
         Some((reader, Kept { selection: self.selection.same(), unparsed }))
     }
 }

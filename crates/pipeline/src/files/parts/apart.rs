@@ -1,23 +1,43 @@
 //! The analysis of one part by itself, as if nothing had come before it.
 
-use netsniff_analysis::Engine;
+use std::sync::Arc;
+
 use netsniff_analysis::engine::decoding::Intake;
+use netsniff_analysis::engine::pairs::{BoundaryScan, Nobody};
 use netsniff_analysis::ingress::Unparsed;
+use netsniff_analysis::ingress::boundary::{Boundary, Crossing};
+use netsniff_analysis::{DecodedDatagram, Engine};
 use netsniff_output::RowBuffer;
 use netsniff_packet::{Batch, Packet, Progress, Source, Timestamp};
 
-use super::board::{Board, Claim};
-use super::{OpenPart, PartIntake};
+use super::board::Board;
+use super::plan::{Claim, Work};
+use super::{OpenPart, PartIntake, PartReading};
 use crate::files::run::Settings;
 
 /// Batches after which the bytes that wait are counted: that looks at each fact.
 const COUNTED_AFTER: u32 = 16;
 
+/// The most pairs of hosts that are noted of a part.
+const PAIRS: usize = 1 << 20;
+/// Bytes that each of them takes, in a table that has room for as many again.
+const PAIR_BYTES: usize = 128;
+
 /// What came of a part, up to its end or to where too much waited.
 pub(super) struct Apart<P: OpenPart> {
+    /// Which in the order in which parts begin, from 1.
+    pub(super) number: u32,
     pub(super) engine: Engine,
-    /// All its rows.
+    /// All rows of its flows.
     pub(super) rows: RowBuffer,
+    /// Rows of what is of no flow.
+    pub(super) decoded: RowBuffer,
+    /// Its pairs of hosts, once it is over.
+    pub(super) boundary: Option<Arc<Boundary>>,
+    /// Those that were left to the carrier, if any were.
+    pub(super) crossing: Option<Arc<Crossing>>,
+    /// Whether it was analysed to its end.
+    pub(super) is_whole: bool,
     pub(super) source: P::Source,
     pub(super) intake: P::Intake,
     pub(super) stamps: Stamps,
@@ -67,6 +87,17 @@ impl Stamps {
 struct Noted<'a, I> {
     intake: &'a mut I,
     stamps: &'a mut Stamps,
+    /// Whether what is not understood is told here.
+    tells: bool,
+}
+
+/// Asks an intake which packets it wants, and tells it nothing.
+struct Wanted<'a, I>(&'a mut I);
+
+impl<I: Intake> Intake for Wanted<'_, I> {
+    fn wants(&mut self, packet: &Packet<'_>) -> bool {
+        self.0.wants(packet)
+    }
 }
 
 impl<I: Intake> Intake for Noted<'_, I> {
@@ -86,27 +117,57 @@ impl<I: Intake> Intake for Noted<'_, I> {
     }
 
     fn unparsed(&mut self, packet: &Packet<'_>, why: &Unparsed) {
-        self.intake.unparsed(packet, why);
+        if self.tells {
+            self.intake.unparsed(packet, why);
+        }
     }
 }
 
-/// Analyses one part after the other, until there is none left.
+/// Does what there is to do with one part after the other, until there is none left.
 pub(super) fn serve<P: OpenPart>(board: &Board<P>, parts: &P, settings: &Settings) {
-    while let Some(claim) = board.claim() {
-        analyse(&claim, board, parts, settings);
+    while let Some(work) = board.claim() {
+        work_on(&work, board, parts, settings);
     }
 }
 
-/// Analyses the part of a claim, and puts on the board what came of it.
-pub(super) fn analyse<P: OpenPart>(
+/// Does some work, and puts on the board what came of it.
+pub(super) fn work_on<P: OpenPart>(work: &Work, board: &Board<P>, parts: &P, settings: &Settings) {
+    let watch = board.watch();
+    match work {
+        Work::Analyse(claim) => {
+            let apart = part(claim, board, parts, settings);
+            watch.analysed(claim, apart);
+        }
+        Work::Scan(claim) => {
+            let boundary = boundary(claim, board, parts, settings);
+            watch.scanned(claim, boundary);
+        }
+    }
+}
+
+/// The pairs of hosts in a part; `None` where it cannot be read, or has too many.
+fn boundary<P: OpenPart>(
     claim: &Claim,
     board: &Board<P>,
     parts: &P,
     settings: &Settings,
-) {
-    let watch = board.watch(claim);
-    let apart = part(claim, board, parts, settings);
-    watch.done(apart);
+) -> Option<Boundary> {
+    let (mut source, mut intake) = parts.open(claim.part, PartReading::Pairs)?;
+    let most = most_pairs(board.waiting_bytes());
+    let mut scan = BoundaryScan::new(settings.limits, settings.options.clone(), most);
+    let mut batch = Batch::default();
+    loop {
+        let progress = source.read_batch(&mut batch).ok().filter(|_| board.is_planned())?;
+        scan.batch(&batch, &mut Wanted(&mut intake));
+        if progress == Progress::End {
+            return scan.finish().filter(Boundary::is_whole);
+        }
+    }
+}
+
+/// How many pairs of a part are noted, where so many bytes may wait of it.
+fn most_pairs(waiting_bytes: usize) -> usize {
+    (waiting_bytes / PAIR_BYTES).min(PAIRS)
 }
 
 /// `None` where it cannot be read, or nobody wants it any more.
@@ -116,13 +177,32 @@ fn part<P: OpenPart>(
     parts: &P,
     settings: &Settings,
 ) -> Option<Apart<P>> {
-    let (source, intake) = parts.open(claim.part)?;
-    let mut rows = settings.rows();
+    let (source, intake) = parts.open(claim.part, PartReading::Analysis)?;
+    let (mut rows, decoded) = (settings.rows(), settings.rows());
     let place = (claim.number, claim.begun);
     let options = settings.options.clone();
-    let engine = Engine::of_part(settings.limits, options, settings.seed, place, &mut rows);
-    let mut apart: Apart<P> =
-        Apart { engine, rows, source, intake, stamps: Stamps::NONE, bytes: 0 };
+    let mut engine = Engine::of_part(settings.limits, options, settings.seed, place, &mut rows);
+    let (mut boundary, mut crossing) = (None, None);
+    match &claim.choice {
+        None => engine.note_boundary(most_pairs(board.waiting_bytes())),
+        Some(choice) => {
+            boundary = Some(Arc::clone(&choice.boundary));
+            crossing = Some(Arc::clone(&choice.crossing)).filter(|pairs| !pairs.is_empty());
+        }
+    }
+    let mut apart: Apart<P> = Apart {
+        number: claim.number,
+        engine,
+        rows,
+        decoded,
+        boundary,
+        crossing,
+        is_whole: false,
+        source,
+        intake,
+        stamps: Stamps::NONE,
+        bytes: 0,
+    };
     let mut batch = Batch::default();
     for number in 1.. {
         // A failure is told by whoever reads in order.
@@ -135,21 +215,36 @@ fn part<P: OpenPart>(
         };
         apart.take(&batch);
         let is_counted = number % COUNTED_AFTER == 0;
-        let is_full = is_counted && apart.rows.heap_bytes() > board.waiting_bytes();
-        if progress == Progress::End || is_full || apart.intake.is_full() {
+        let is_full = is_counted && apart.heap_bytes() > board.waiting_bytes();
+        apart.is_whole = progress == Progress::End;
+        if apart.is_whole || is_full || apart.intake.is_full() {
             break;
         }
     }
+    let found = apart.engine.take_boundary().filter(Boundary::is_whole);
+    apart.boundary = apart.boundary.or_else(|| found.map(Arc::new));
     Some(apart)
 }
 
 impl<P: OpenPart> Apart<P> {
+    /// Bytes of all that waits.
+    fn heap_bytes(&self) -> usize {
+        self.rows.heap_bytes() + self.decoded.heap_bytes()
+    }
+
     fn take(&mut self, batch: &Batch) {
-        let Self { engine, rows, intake, stamps, bytes, .. } = self;
+        let Self { engine, rows, decoded, crossing, intake, stamps, bytes, .. } = self;
         stamps.note_all(batch);
         *bytes += batch.data.len() as u64;
         let (is_begin, refused) = (stamps.first.is_none(), stamps.refused);
-        engine.batch_with(batch, &mut Noted { intake, stamps }, rows);
+        let mut intake = Noted { intake, stamps, tells: crossing.is_none() };
+        if let Some(crossing) = crossing {
+            // The carrier decodes all of it, and tells what is of no flow.
+            let is_own = |unit: &DecodedDatagram| !crossing.takes(unit);
+            engine.batch_apart(batch, is_own, &mut intake, &mut Nobody, rows);
+        } else {
+            engine.batch_apart(batch, |_| true, &mut intake, decoded, rows);
+        }
         if is_begin && let Some(&(before, _)) = batch.losses.first() {
             stamps.begins_with_loss |= u64::from(before) <= stamps.refused - refused;
         }

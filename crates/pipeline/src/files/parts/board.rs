@@ -1,64 +1,15 @@
-//! Which parts are analysed by themselves, by whom, and what came of them.
+//! What carrier and threads share: which parts are analysed by themselves, by whom, and what came of them.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use anyhow::bail;
+use netsniff_analysis::ingress::boundary::{Boundary, Remembered};
 use netsniff_packet::Timestamp;
 use netsniff_pcapfile::Head;
 
 use super::apart::Apart;
+use super::plan::{Claim, Part, Parts, State, Work};
 use super::{Jobs, OpenPart};
-
-/// A part that a thread analyses.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Claim {
-    /// Which part of the source.
-    pub(super) part: usize,
-    /// Which in the order in which parts begin, from 1.
-    pub(super) number: u32,
-    /// When the capture began.
-    pub(super) begun: Timestamp,
-}
-
-/// What became of a part so far.
-enum State<P: OpenPart> {
-    /// Nobody has begun with it.
-    Waiting,
-    /// A thread analyses it.
-    Begun,
-    /// It was analysed, if it could be.
-    Done(Option<Box<Apart<P>>>),
-    /// It is read in order, or was taken.
-    Passed,
-}
-
-struct Parts<P: OpenPart> {
-    /// When the capture began, once that is known.
-    begun: Option<Timestamp>,
-    /// The parts in the order in which they begin.
-    all: Vec<(usize, State<P>)>,
-    /// Those before it are passed.
-    first: usize,
-    is_stopped: bool,
-    has_panicked: bool,
-    in_vain: u64,
-}
-
-impl<P: OpenPart> Parts<P> {
-    /// The next part that nobody has begun with, if so many engines may hold flows.
-    fn claim(&mut self, most: usize) -> Option<Claim> {
-        let begun = self.begun?;
-        let held = |state: &State<P>| matches!(state, State::Begun | State::Done(Some(_)));
-        if self.all.iter().skip(self.first).filter(|(_, state)| held(state)).count() >= most {
-            return None;
-        }
-        // The part at hand is the carrier's.
-        let mut all = self.all.iter_mut().enumerate().skip(self.first);
-        let (at, (part, state)) = all.find(|(_, (_, state))| matches!(state, State::Waiting))?;
-        *state = State::Begun;
-        Some(Claim { part: *part, number: u32::try_from(at + 1).ok()?, begun })
-    }
-}
 
 /// What carrier and threads share.
 pub(super) struct Board<P: OpenPart> {
@@ -70,15 +21,7 @@ pub(super) struct Board<P: OpenPart> {
 impl<P: OpenPart> Board<P> {
     /// No part is known.
     pub(super) fn new(jobs: Jobs) -> Self {
-        let parts = Parts {
-            begun: None,
-            all: Vec::new(),
-            first: 0,
-            is_stopped: false,
-            has_panicked: false,
-            in_vain: 0,
-        };
-        Self { jobs, parts: Mutex::new(parts), changed: Condvar::new() }
+        Self { jobs, parts: Mutex::default(), changed: Condvar::new() }
     }
 
     /// Bytes that may wait in one part.
@@ -87,19 +30,16 @@ impl<P: OpenPart> Board<P> {
     }
 
     /// Lets threads begin with parts of a capture that began at `begun`.
-    pub(super) fn begin(&self, heads: &[Head], begun: Timestamp) {
-        self.change(|parts| {
-            parts.begun = Some(begun);
-            parts.all = heads.iter().map(|head| (head.input, State::Waiting)).collect();
-        });
+    pub(super) fn begin(&self, heads: &[Head], passed: usize, begun: Timestamp) {
+        self.change(|parts| parts.begin(heads, passed, begun));
     }
 
-    /// A part to analyse, once there is one; `None` when there will be none.
-    pub(super) fn claim(&self) -> Option<Claim> {
+    /// What to do next, once there is something; `None` when there will be nothing.
+    pub(super) fn claim(&self) -> Option<Work> {
         let mut parts = self.lock();
         while !parts.is_stopped {
-            if let Some(claim) = parts.claim(self.most()) {
-                return Some(claim);
+            if let Some(work) = parts.claim(self.most()) {
+                return Some(work);
             }
             parts = self.changed.wait(parts).unwrap_or_else(PoisonError::into_inner);
         }
@@ -120,39 +60,55 @@ impl<P: OpenPart> Board<P> {
     /// The carrier goes on behind a part and all that begin before it. What came of them is forgotten.
     pub(super) fn pass(&self, part: usize) {
         self.change(|parts| {
-            let Some(at) = parts.all.iter().position(|(of, _)| *of == part) else { return };
-            for (_, state) in parts.all.iter_mut().take(at + 1).skip(parts.first) {
-                if let State::Done(Some(apart)) = core::mem::replace(state, State::Passed) {
-                    parts.in_vain += apart.bytes;
-                }
+            if let Some(at) = parts.place(part) {
+                parts.pass(at);
             }
-            parts.first = parts.first.max(at + 1);
         });
     }
 
+    /// Whether pairs of hosts are looked up before parts are analysed.
+    pub(super) fn is_planned(&self) -> bool {
+        let parts = self.lock();
+        parts.is_planned() && !parts.is_stopped
+    }
+
+    /// From this part on pairs go on that were there before: [`Parts::plan`].
+    pub(super) fn plan(&self, part: usize, remembered: Remembered, own: Option<Arc<Boundary>>) {
+        self.change(|parts| {
+            if let Some(at) = parts.place(part) {
+                parts.plan(at, remembered, own);
+            }
+        });
+    }
+
+    /// Nothing goes on from one part to the next any more.
+    pub(super) fn end_plan(&self) {
+        self.change(Parts::end_plan);
+    }
+
     /// What came of a part, once that is known; `None` where nobody has begun with it. While another thread
-    /// analyses it, `analyse` is called for others.
+    /// analyses it, `work_on` is called for others.
     pub(super) fn take(
         &self,
         part: usize,
-        analyse: impl Fn(&Claim),
+        work_on: impl Fn(&Work),
     ) -> anyhow::Result<Option<Box<Apart<P>>>> {
         let mut parts = self.lock();
         loop {
             if parts.has_panicked {
                 bail!("a worker panicked");
             }
-            let Some((_, state)) = parts.all.iter_mut().find(|(of, _)| *of == part) else {
+            let Some(of) = parts.all.iter_mut().find(|of| of.part == part) else {
                 return Ok(None);
             };
-            match state {
+            match &mut of.state {
                 State::Waiting | State::Passed => return Ok(None),
                 State::Done(apart) => return Ok(apart.take()),
                 State::Begun => {}
             }
-            if let Some(claim) = parts.claim(self.most()) {
+            if let Some(work) = parts.claim(self.most()) {
                 drop(parts);
-                analyse(&claim);
+                work_on(&work);
                 parts = self.lock();
             } else {
                 parts = self.changed.wait(parts).unwrap_or_else(PoisonError::into_inner);
@@ -170,9 +126,9 @@ impl<P: OpenPart> Board<P> {
         self.lock().in_vain
     }
 
-    /// Watches over a claim.
-    pub(super) const fn watch<'a>(&'a self, claim: &'a Claim) -> Watch<'a, P> {
-        Watch { board: self, claim, is_done: false }
+    /// Watches over some work.
+    pub(super) const fn watch(&self) -> Watch<'_, P> {
+        Watch { board: self, is_done: false }
     }
 
     /// Lets all threads end when what is returned is dropped.
@@ -190,21 +146,28 @@ impl<P: OpenPart> Board<P> {
     }
 }
 
-/// Tells the board should the thread with the claim panic.
+/// Tells the board what came of some work, and should the thread with it panic.
 pub(super) struct Watch<'a, P: OpenPart> {
     board: &'a Board<P>,
-    claim: &'a Claim,
     is_done: bool,
 }
 
 impl<P: OpenPart> Watch<'_, P> {
-    /// This came of the claim.
-    pub(super) fn done(mut self, apart: Option<Apart<P>>) {
+    /// This came of the analysis of a part.
+    pub(super) fn analysed(mut self, claim: &Claim, apart: Option<Apart<P>>) {
         self.is_done = true;
-        self.board.change(|parts| match parts.all.get_mut(self.claim.number as usize - 1) {
-            Some((_, state @ State::Begun)) => *state = State::Done(apart.map(Box::new)),
+        self.board.change(|parts| match parts.all.get_mut(claim.number as usize - 1) {
+            Some(Part { state: state @ State::Begun, .. }) => {
+                *state = State::Done(apart.map(Box::new));
+            }
             _ => parts.in_vain += apart.map_or(0, |apart| apart.bytes),
         });
+    }
+
+    /// These pairs of hosts were found in a part.
+    pub(super) fn scanned(mut self, claim: &Claim, boundary: Option<Boundary>) {
+        self.is_done = true;
+        self.board.change(|parts| parts.scanned(claim, boundary));
     }
 }
 

@@ -3,18 +3,20 @@
 //! Each part is analysed as if nothing had come before it. One thread, the *carrier*, has the analysis of all that was
 //! read in order. Where a part begins, and nothing that the carrier remembers matters to what comes then
 //! ([`Engine::is_over_before`](netsniff_analysis::Engine::is_over_before)), it takes over the engine of the part with the
-//! rows that wait there. Else it forgets what was made of the part, and reads it itself. So no record depends on how many
-//! parts there are, and on who was first.
+//! rows that wait there. Else it reads the part itself. Flows of pairs of hosts of which it remembers nothing it takes over
+//! even so, and analyses the others. So no record depends on how many parts there are, and on who was first.
 //!
 //! | module | concern |
 //! |---|---|
 //! | [`apart`] | the analysis of one part by itself |
 //! | [`board`] | which parts are analysed, by whom, and what came of them |
+//! | [`plan`] | what is to be done with which part next |
 //! | [`carrier`] | the analysis in order |
 
 mod apart;
 mod board;
 mod carrier;
+mod plan;
 #[cfg(test)]
 mod tests;
 
@@ -61,6 +63,8 @@ pub struct PartsOutcome {
     pub parts: usize,
     /// Those that were analysed by themselves, and taken over.
     pub apart: usize,
+    /// Those of which pairs of hosts were analysed by themselves, and the others in order.
+    pub by_pairs: usize,
     /// Bytes of packets of others that were analysed by themselves in vain, so that they were read again.
     pub read_again_bytes: u64,
 }
@@ -73,7 +77,16 @@ pub trait OpenPart: Sync {
     type Intake: PartIntake + Send;
 
     /// The part that counts so, from its begin; `None` where it cannot be opened once more.
-    fn open(&self, part: usize) -> Option<(Self::Source, Self::Intake)>;
+    fn open(&self, part: usize, reading: PartReading) -> Option<(Self::Source, Self::Intake)>;
+}
+
+/// What a part is read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartReading {
+    /// To find out which pairs of hosts it has: whoever chooses packets is told nothing.
+    Pairs,
+    /// To analyse it.
+    Analysis,
 }
 
 /// Whoever chooses packets of a part, and keeps what he finds until the part is taken over.

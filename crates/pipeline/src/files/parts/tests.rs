@@ -12,7 +12,9 @@ use netsniff_packet::{Batch, LinkType, Packet, Progress, Source, Timestamp};
 use netsniff_pcapfile::{Head, MergeError, Merged, PcapWriter, Reader};
 use netsniff_traffic::frame::{Host, udp_frame};
 
-use super::{AttendParts, Jobs, OpenPart, PartIntake, PartSource, PartsOutcome, run_parts};
+use super::{
+    AttendParts, Jobs, OpenPart, PartIntake, PartReading, PartSource, PartsOutcome, run_parts,
+};
 use crate::files::run::{Attend, Settings, run};
 
 /// Bytes to read at once, so that a file is many batches.
@@ -22,14 +24,42 @@ const FILES: usize = 4;
 /// Seconds from the begin of one file to that of the next.
 const DAY: i64 = 86_400;
 
+/// Which hosts a file has.
+#[derive(Clone, Copy, PartialEq)]
+enum Hosts {
+    /// Those of all files.
+    Same,
+    /// Of each two packets one is between hosts of this file alone.
+    Mixed,
+    /// And every third one is in a tunnel that all files have, between hosts of this file.
+    Tunnelled,
+}
+
+/// The frame of a datagram, and the same in a tunnel.
+fn frame(from: &Host, to: &Host, is_tunnelled: bool) -> Vec<u8> {
+    let frame = udp_frame(from, to, 0, b"hello").unwrap();
+    if !is_tunnelled {
+        return frame;
+    }
+    // VXLAN: RFC 7348, section 5.
+    let inside = [&[8, 0, 0, 0, 0, 0, 7, 0][..], &frame].concat();
+    let end = |low, port| Host::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, low)), port);
+    udp_frame(&end(201, 40_000), &end(202, 4789), 0, &inside).unwrap()
+}
+
 /// A capture of the same flows, each of one datagram, 10 ms apart, from a second on.
-fn capture(begin: i64) -> Vec<u8> {
+fn capture(number: i64, spacing: i64, hosts: Hosts) -> Vec<u8> {
+    let begin = number * spacing;
     let mut writer = PcapWriter::new(Vec::new(), LinkType::ETHERNET, 0).unwrap();
-    let host = |low, port| Host::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, low)), port);
     for at in 0..2000_u16 {
-        let frame =
-            udp_frame(&host(1 + (at % 99) as u8, 30_000 + at), &host(200, 5000), 0, b"hello");
-        let frame = frame.unwrap();
+        let is_tunnelled = hosts == Hosts::Tunnelled && at % 3 == 0;
+        let is_own = hosts != Hosts::Same && at % 2 == 1 || is_tunnelled;
+        let net = if is_own { number as u8 } else { 0 };
+        let host = |low, port| Host::new(IpAddr::V4(Ipv4Addr::new(10, 0, net, low)), port);
+        // Those in the tunnel are other hosts than those that are not.
+        let to = if is_tunnelled { 199 } else { 200 };
+        let from = host(1 + (at % 99) as u8, 30_000 + at);
+        let frame = frame(&from, &host(to, 5000), is_tunnelled);
         let timestamp = Timestamp::from_secs_nanos(begin, i64::from(at) * 10_000_000);
         let wire_len = frame.len() as u32;
         let link_type = LinkType::ETHERNET;
@@ -49,10 +79,11 @@ enum How {
 
 type Input = Box<dyn Read + Send>;
 
-/// The files, and which were opened by themselves.
+/// The files, and which were opened to be analysed by themselves.
 struct Files {
     how: How,
     spacing: i64,
+    hosts: Hosts,
     opened: Mutex<Vec<usize>>,
 }
 
@@ -83,25 +114,27 @@ impl OpenPart for Files {
     type Source = Reader<Input>;
     type Intake = Asked;
 
-    fn open(&self, part: usize) -> Option<(Reader<Input>, Asked)> {
-        let mut bytes = capture((part as i64 + 1) * self.spacing);
+    fn open(&self, part: usize, reading: PartReading) -> Option<(Reader<Input>, Asked)> {
+        let mut bytes = capture(part as i64 + 1, self.spacing, self.hosts);
         let input: Input = if self.how == How::Fails {
             bytes.truncate(bytes.len() / 2);
             Box::new(Cursor::new(bytes).chain(Broken))
         } else {
             Box::new(Cursor::new(bytes))
         };
-        self.opened.lock().unwrap().push(part);
+        if reading == PartReading::Analysis {
+            self.opened.lock().unwrap().push(part);
+        }
         Some((Reader::with_read_size(input, READ).unwrap(), Asked(self.how)))
     }
 }
 
-/// All files in order. At each border it waits until the next one was opened by itself.
+/// All files in order. At each border it waits until the next one is analysed by itself.
 struct InOrder<'a>(Merged<Input>, Option<&'a Files>);
 
 impl<'a> InOrder<'a> {
-    fn new(files: Option<&'a Files>, spacing: i64) -> Self {
-        let input = |number| -> Input { Box::new(Cursor::new(capture(number * spacing))) };
+    fn new(files: Option<&'a Files>, spacing: i64, hosts: Hosts) -> Self {
+        let input = |number| -> Input { Box::new(Cursor::new(capture(number, spacing, hosts))) };
         let readers =
             (1..=FILES as i64).map(|number| Reader::with_read_size(input(number), READ).unwrap());
         let mut merged = Merged::new(readers.collect());
@@ -189,9 +222,9 @@ fn settings() -> Settings {
 }
 
 /// The rows of all files in order, and how many of them are connections.
-fn in_order(spacing: i64) -> (Rows, usize) {
+fn in_order(spacing: i64, hosts: Hosts) -> (Rows, usize) {
     let mut rows = Rows::default();
-    run(&mut InOrder::new(None, spacing), &settings(), &mut (), &mut rows).unwrap();
+    run(&mut InOrder::new(None, spacing, hosts), &settings(), &mut (), &mut rows).unwrap();
     let conn = netsniff_output::LogSet::named("conn").unwrap();
     let flows = rows.0.iter().filter(|(log, _)| conn.contains(*log)).count();
     (rows, flows)
@@ -201,10 +234,11 @@ fn by_themselves(
     how: How,
     waiting_bytes: usize,
     spacing: i64,
+    hosts: Hosts,
 ) -> anyhow::Result<(Rows, Counts, PartsOutcome)> {
-    let files = Files { how, spacing, opened: Mutex::default() };
+    let files = Files { how, spacing, hosts, opened: Mutex::default() };
     let (mut counts, mut rows) = (Counts::default(), Rows::default());
-    let mut source = InOrder::new(Some(&files), spacing);
+    let mut source = InOrder::new(Some(&files), spacing, hosts);
     let jobs = Jobs { threads: 2, waiting_bytes };
     let settings = settings();
     let (_, parts) = run_parts(&mut source, &files, (&settings, jobs), &mut counts, &mut rows)?;
@@ -217,10 +251,11 @@ fn by_themselves(
 
 #[test]
 fn a_part_is_taken_over_whole_or_where_too_much_waits() {
-    let (expected, flows) = in_order(DAY);
+    let (expected, flows) = in_order(DAY, Hosts::Same);
     assert_eq!(flows, 2000 * FILES);
     for waiting_bytes in [0, usize::MAX] {
-        let (rows, counts, parts) = by_themselves(How::Well, waiting_bytes, DAY).unwrap();
+        let (rows, counts, parts) =
+            by_themselves(How::Well, waiting_bytes, DAY, Hosts::Same).unwrap();
         assert!(rows == expected, "{waiting_bytes}");
         assert_eq!(counts.parts, [1, 2, 3], "{waiting_bytes}");
         assert_eq!((parts.parts, parts.apart, parts.read_again_bytes), (FILES, FILES - 1, 0));
@@ -233,23 +268,47 @@ fn a_part_is_taken_over_whole_or_where_too_much_waits() {
 /// Flows of UDP last a minute: here each goes on in every file.
 #[test]
 fn a_part_in_which_flows_go_on_is_read_in_order() {
-    let (expected, flows) = in_order(30);
+    let (expected, flows) = in_order(30, Hosts::Same);
     assert_eq!(flows, 2000);
-    let (rows, counts, parts) = by_themselves(How::Well, usize::MAX, 30).unwrap();
+    for waiting_bytes in [0, usize::MAX] {
+        let (rows, counts, parts) =
+            by_themselves(How::Well, waiting_bytes, 30, Hosts::Same).unwrap();
+        assert!(rows == expected);
+        assert_eq!((counts.packets, parts.apart), (2000 * FILES, 0));
+    }
+}
+
+/// Every other flow goes on in every file, and the others are of hosts of one file alone.
+#[test]
+fn pairs_that_do_not_go_on_are_analysed_by_themselves() {
+    let (expected, flows) = in_order(30, Hosts::Mixed);
+    assert_eq!(flows, 1000 + 1000 * FILES);
+    let (rows, counts, parts) = by_themselves(How::Well, usize::MAX, 30, Hosts::Mixed).unwrap();
     assert!(rows == expected);
     assert_eq!((counts.packets, parts.apart), (2000 * FILES, 0));
+    assert_eq!((parts.by_pairs, parts.read_again_bytes), (FILES - 1, 0));
+}
+
+/// What is in a tunnel has the name of the tunnel, which goes on although the hosts in it are new.
+#[test]
+fn pairs_in_a_tunnel_that_goes_on_are_analysed_in_order() {
+    let (expected, _) = in_order(30, Hosts::Tunnelled);
+    let (rows, counts, parts) = by_themselves(How::Well, usize::MAX, 30, Hosts::Tunnelled).unwrap();
+    assert!(rows == expected);
+    assert_eq!((counts.packets, parts.apart), (2000 * FILES, 0));
+    assert_eq!((parts.by_pairs, parts.read_again_bytes), (FILES - 1, 0));
 }
 
 #[test]
 fn a_part_that_fails_by_itself_is_read_in_order() {
-    let (rows, counts, parts) = by_themselves(How::Fails, usize::MAX, DAY).unwrap();
-    assert!(rows == in_order(DAY).0);
+    let (rows, counts, parts) = by_themselves(How::Fails, usize::MAX, DAY, Hosts::Same).unwrap();
+    assert!(rows == in_order(DAY, Hosts::Same).0);
     assert_eq!((counts.packets, parts.apart), (2000 * FILES, 0));
 }
 
 #[test]
 fn a_panic_ends_all() {
-    let work = || by_themselves(How::Panics, usize::MAX, DAY).map(|_| ());
+    let work = || by_themselves(How::Panics, usize::MAX, DAY, Hosts::Same).map(|_| ());
     if let Ok(outcome) = catch_unwind(AssertUnwindSafe(work)) {
         assert_eq!(outcome.unwrap_err().to_string(), "a worker panicked");
     }

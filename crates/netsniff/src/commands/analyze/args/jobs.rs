@@ -11,8 +11,8 @@ const WAITING_BYTES: usize = 256 << 20;
 /// How many files are analysed at once.
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct JobArgs {
-    /// Threads that each analyse a file by itself. Files of which one goes on where another ends are analysed in order, and
-    /// the logs are the same
+    /// Threads that each analyse a file by itself. Pairs of hosts that go on from one file to the next are analysed in
+    /// order, and the logs are the same
     #[arg(long, value_name = "N", value_parser = at_least_one, conflicts_with_all = ["interfaces", "follow", "workers", "from", "to", "reorder"])]
     jobs: Option<usize>,
 }

@@ -1,0 +1,161 @@
+//! Pairs of hosts of which one engine has what came before, and another what is new.
+//!
+//! What flows tell depends on packets of their own pair of hosts alone, whoever has the others: so workers share flows out.
+//! An engine can therefore take some pairs of a part of the input, while another has taken the rest of it by itself.
+
+use std::borrow::Cow;
+
+use netsniff_packet::{Batch, Timestamp};
+
+use super::Engine;
+use super::decoding::{DecodeStage, Intake};
+use super::shard::Shard;
+use crate::ingress::boundary::Boundary;
+use crate::limits::Limits;
+use crate::options::Options;
+use crate::record::{Observer, Record, SortKey};
+use crate::unit::DecodedDatagram;
+
+/// Hears nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Nobody;
+
+impl Observer for Nobody {
+    fn record<R: Record>(&mut self, _: &SortKey, _: &R) {}
+}
+
+/// Finds out which pairs of hosts a part of an input has.
+#[derive(Debug)]
+pub struct BoundaryScan(DecodeStage);
+
+impl BoundaryScan {
+    /// Nothing read so far. More than `most` pairs are not noted.
+    #[must_use]
+    pub fn new(limits: Limits, options: Options, most: usize) -> Self {
+        let mut stage = DecodeStage::new(limits, options, super::ROUND);
+        stage.note_boundary(most);
+        Self(stage)
+    }
+
+    /// Takes the packets of a batch, as far as `intake` wants them.
+    pub fn batch<I: Intake>(&mut self, batch: &Batch, intake: &mut I) {
+        let forget = |stage: &mut DecodeStage, _: &Cow<'_, Batch>, _: &mut Nobody| {
+            stage.clear_units();
+        };
+        self.0.batch(&Cow::Borrowed(batch), Cow::Owned, intake, &mut Nobody, forget);
+    }
+
+    /// What was found.
+    #[must_use]
+    pub fn finish(mut self) -> Option<Boundary> {
+        self.0.finish(Cow::Owned, &mut (), &mut Nobody, |stage, _, _| stage.clear_units());
+        self.0.take_boundary()
+    }
+}
+
+impl Engine {
+    /// Notes from now on which pairs of hosts there are, up to `most`.
+    pub fn note_boundary(&mut self, most: usize) {
+        self.stage.note_boundary(most);
+    }
+
+    /// The pairs that were noted, if they were.
+    pub fn take_boundary(&mut self) -> Option<Boundary> {
+        self.stage.take_boundary()
+    }
+
+    /// The same as [`Self::batch_with`], but flows get only those datagrams that `takes` wants.
+    pub fn batch_of<I: Intake, O: Observer>(
+        &mut self,
+        batch: &Batch,
+        takes: impl Fn(&DecodedDatagram) -> bool,
+        intake: &mut I,
+        observer: &mut O,
+    ) {
+        let Self { stage, shard, .. } = self;
+        stage.batch(
+            &Cow::Borrowed(batch),
+            Cow::Owned,
+            intake,
+            observer,
+            |stage, batch, observer| {
+                end_round(stage, shard, &batch.data, &takes, observer);
+            },
+        );
+    }
+
+    /// The same as [`Self::take_held`], but flows get the packet only if `takes` wants its datagrams.
+    pub fn take_held_of<I: Intake, O: Observer>(
+        &mut self,
+        next: Option<Timestamp>,
+        takes: impl Fn(&DecodedDatagram) -> bool,
+        intake: &mut I,
+        observer: &mut O,
+    ) {
+        let Self { stage, shard, .. } = self;
+        stage.take_held(next, Cow::Owned, intake, observer, &mut |stage, batch, observer| {
+            end_round(stage, shard, &batch.data, &takes, observer);
+        });
+    }
+
+    /// The same as [`Self::batch_of`], for whoever keeps what decoding tells (`decoded`) apart from what `flows` tell.
+    pub fn batch_apart<I: Intake, D: Observer, F: Observer>(
+        &mut self,
+        batch: &Batch,
+        takes: impl Fn(&DecodedDatagram) -> bool,
+        intake: &mut I,
+        decoded: &mut D,
+        flows: &mut F,
+    ) {
+        let Self { stage, shard, .. } = self;
+        stage.batch(&Cow::Borrowed(batch), Cow::Owned, intake, decoded, |stage, batch, _| {
+            end_round(stage, shard, &batch.data, &takes, flows);
+        });
+    }
+
+    /// Whether a packet was put aside, so that it is not taken yet.
+    #[must_use]
+    pub const fn has_held(&self) -> bool {
+        self.stage.has_held()
+    }
+
+    /// Whether `is_it` says so of something that is remembered of a pair of hosts up to a time, if nothing more comes.
+    pub fn remembers(&self, mut is_it: impl FnMut(u64, Timestamp) -> bool) -> bool {
+        self.ingress().tunnels().remembers(&mut is_it) || self.tracker().remembers(&mut is_it)
+    }
+
+    /// Whether pairs of which nothing is remembered are told from `first` on, the stamp of the packet that comes next, as
+    /// they were if nothing had come before. Call [`Self::settle_before`] first.
+    #[must_use]
+    pub fn is_new_to_others(&self, first: Timestamp) -> bool {
+        self.stage.is_new_to_others(first) && self.tracker().is_new_to_others(first)
+    }
+
+    /// Numbers packets from now on as an engine [of this part](Self::of_part) does.
+    pub fn begin_part(&mut self, part: u32) {
+        self.stage.begin_part(part);
+    }
+
+    /// Goes on with the flows of `other`, which took other pairs of the packets up to here.
+    pub fn go_on_for<O: Observer>(&mut self, other: Self, observer: &mut O) {
+        let now = self.ingress().now();
+        super::border::settle(&mut self.shard, now, observer);
+        self.shard.go_on_for(other.shard);
+    }
+}
+
+/// Hands the datagrams of a round that are wanted to their flows.
+fn end_round<O: Observer>(
+    stage: &mut DecodeStage,
+    shard: &mut Shard,
+    bytes: &[u8],
+    takes: &impl Fn(&DecodedDatagram) -> bool,
+    observer: &mut O,
+) {
+    let watermark = stage.watermark();
+    let units = stage.units();
+    let wanted = units.as_slice().iter().enumerate().filter(|(_, unit)| takes(unit));
+    shard.round(wanted, units.holes(), bytes, watermark, observer);
+    stage.clear_units();
+    observer.complete(watermark);
+}
