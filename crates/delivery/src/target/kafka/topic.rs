@@ -5,7 +5,7 @@ use netsniff_analysis::rows::LOGS;
 use percent_encoding::percent_decode_str;
 
 use crate::Address;
-use crate::sink::RUN_END;
+use crate::identity::RUN_END;
 
 /// What stands for the log in the name of a topic.
 const LOG: &str = "{log}";
