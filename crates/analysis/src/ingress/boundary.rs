@@ -200,7 +200,7 @@ fn memory_of(protocol: u8, limits: &Limits) -> Duration {
 #[cfg(test)]
 mod tests {
     use netsniff_packet::Address;
-    use netsniff_packet::decode::Ip;
+    use netsniff_packet::decode::{Ip, IpVersion};
 
     use super::*;
 
@@ -214,7 +214,7 @@ mod tests {
             protocol,
             ttl: 64,
             traffic_class: 0,
-            dont_fragment: false,
+            version: IpVersion::V4 { dont_fragment: false },
             identification: 0,
             flow_label: 0,
             total_len: 0,
