@@ -82,10 +82,16 @@ pub struct RunEnd<'a> {
 }
 
 /// What one record tells.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Told<'a> {
     /// A connection.
-    Connection(Connection<'a>),
+    Connection(Box<Connection<'a>>),
     /// The end of a run.
     End(RunEnd<'a>),
+}
+
+impl<'a> From<Connection<'a>> for Told<'a> {
+    fn from(connection: Connection<'a>) -> Self {
+        Self::Connection(Box::new(connection))
+    }
 }

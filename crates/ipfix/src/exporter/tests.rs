@@ -82,7 +82,7 @@ fn books(collector: &Collector) -> StreamBooks {
 #[test]
 fn a_collector_reads_what_was_told() {
     let mut exporter = Exporter::new(SETTINGS);
-    let all: Vec<_> = (0..20).map(|seq| Told::Connection(connection(seq))).collect();
+    let all: Vec<_> = (0..20).map(|seq| Told::from(connection(seq))).collect();
     let (messages, number) = send(&mut exporter, &all);
     assert!(number > 5, "{number}");
     let mut collector = Collector::new(Limits::default());
@@ -137,7 +137,7 @@ fn each_group_is_a_template_and_all_of_them_are_read() {
         protocol: 58,
         ..connection(0)
     });
-    let told: Vec<_> = all.iter().copied().map(Told::Connection).collect();
+    let told: Vec<_> = all.iter().copied().map(Told::from).collect();
     let mut collector = Collector::new(Limits::default());
     let (messages, number) = send(&mut exporter, &told);
     let flows = read(&mut collector, &messages);
@@ -159,7 +159,7 @@ fn each_group_is_a_template_and_all_of_them_are_read() {
 #[test]
 fn the_end_of_a_run_tells_how_much_was_sent() {
     let mut exporter = Exporter::new(SETTINGS);
-    let mut all: Vec<_> = (0..3).map(|seq| Told::Connection(connection(seq))).collect();
+    let mut all: Vec<_> = (0..3).map(|seq| Told::from(connection(seq))).collect();
     all.push(Told::End(RunEnd { sensor: "sensor", run: "run", rows: 3 }));
     let (messages, _) = send(&mut exporter, &all);
     let mut collector = Collector::new(Limits::default());
@@ -171,7 +171,7 @@ fn the_end_of_a_run_tells_how_much_was_sent() {
 #[test]
 fn what_was_not_sent_does_not_count_and_a_session_begins_anew() {
     let mut exporter = Exporter::new(SETTINGS);
-    let all = [Told::Connection(connection(0))];
+    let all = [Told::from(connection(0))];
     let mut out = Vec::new();
     let first = exporter.build(9, SENT, &all, &mut out).unwrap();
     let mut again = Vec::new();
@@ -203,7 +203,7 @@ fn what_cannot_be_told_is_an_error_and_not_a_lie() {
     let exporter = Exporter::new(SETTINGS);
     let failed = |told: Connection<'_>, exporter: &Exporter| {
         let mut out = vec![1];
-        let why = exporter.build(9, SENT, &[Told::Connection(told)], &mut out).unwrap_err();
+        let why = exporter.build(9, SENT, &[Told::from(told)], &mut out).unwrap_err();
         assert_eq!(out, [1]);
         why
     };
@@ -218,7 +218,7 @@ fn what_cannot_be_told_is_an_error_and_not_a_lie() {
     let wide = Exporter::new(Settings { longest: LONGEST, ..SETTINGS });
     assert_eq!(failed(Connection { history: &huge, ..connection(0) }, &wide), Untellable::Long);
     // One that follows others stops the message before it.
-    let both = [connection(0), Connection { start: late, ..connection(1) }].map(Told::Connection);
+    let both = [connection(0), Connection { start: late, ..connection(1) }].map(Told::from);
     assert_eq!(wide.build(9, SENT, &both, &mut Vec::new()).unwrap().records, 1);
 }
 
@@ -228,7 +228,7 @@ fn text_of_any_length_is_passed_over() {
     for length in [0, 1, 254, 255, 256, 40_000] {
         let history = "d".repeat(length);
         let told =
-            [0, 1].map(|seq| Told::Connection(Connection { history: &history, ..connection(seq) }));
+            [0, 1].map(|seq| Told::from(Connection { history: &history, ..connection(seq) }));
         exporter.begin();
         let (messages, _) = send(&mut exporter, &told);
         let flows = read(&mut Collector::new(Limits::default()), &messages);

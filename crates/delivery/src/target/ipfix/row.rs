@@ -87,7 +87,7 @@ impl<'a> Parsed<'a> {
     pub(super) fn told(&'a self, row: &Row<'a>) -> Result<Told<'a>, String> {
         let (sensor, run) = (&row.identity.sensor, &row.identity.run);
         match self {
-            Self::Connection(columns) => columns.connection(row).map(Told::Connection),
+            Self::Connection(columns) => columns.connection(row).map(Told::from),
             Self::End(End { of, rows }) if of == CONN => {
                 Ok(Told::End(RunEnd { sensor, run, rows: *rows }))
             }

@@ -3,6 +3,8 @@
 use std::io::Read as _;
 use std::net::{TcpListener, TcpStream};
 
+use netsniff_ipfix::exporter::Told;
+
 use super::*;
 use crate::Identity;
 use crate::delivery::Target;
