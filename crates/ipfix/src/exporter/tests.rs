@@ -166,6 +166,9 @@ fn the_end_of_a_run_tells_how_much_was_sent() {
     assert_eq!(read(&mut collector, &messages).len(), 3);
     let books = books(&collector);
     assert_eq!((books.own.exported_flows, books.options, books.lost), (Some(3), 1, Some(0)));
+    let mut next = Vec::new();
+    exporter.build(9, SENT, &all[..1], &mut next).unwrap();
+    assert_eq!(next[8..12], [0, 0, 0, 4], "it is a record as well");
 }
 
 #[test]
