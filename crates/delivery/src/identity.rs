@@ -2,6 +2,9 @@
 
 use anyhow::ensure;
 
+/// The log of the last rows of a run: how many rows of each log there are.
+pub const RUN_END: &str = "run_end";
+
 /// What a sensor and a run are called. Both stand in names of documents and in text of many syntaxes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
