@@ -2,6 +2,9 @@
 
 import argparse
 import collections
+import datetime
+import decimal
+import io
 import json
 import os
 import shutil
@@ -12,6 +15,7 @@ import time
 from pathlib import Path
 
 import brokers
+import fastavro
 
 CAPTURE = "fixtures/recorded/office.pcapng"
 MANY = ["fixtures/recorded/office.pcapng", "fixtures/recorded/certificates.pcapng", "fixtures/recorded/protocols.pcapng"]
@@ -201,6 +205,50 @@ def refusals(checks, runs, broker):
     print("an unknown topic and wrong passwords leave all rows in the spool, and say why")
 
 
+def avro(checks, runs, broker):
+    """Rows in Avro, as fastavro reads them by the schemas that netsniff prints."""
+    printed = subprocess.run([runs.netsniff, "schema", "--avro"], capture_output=True, text=True, check=True).stdout
+    schemas = {}
+    for schema in json.loads(printed):
+        fingerprint = fastavro.schema.fingerprint(fastavro.schema.to_parsing_canonical_form(schema), "CRC-64-AVRO")
+        schemas[bytes.fromhex(fingerprint)] = (schema, fastavro.parse_schema(schema))
+    one = subprocess.run([runs.netsniff, "schema", "--avro", "conn"], capture_output=True, text=True, check=True).stdout
+    checks.check(json.loads(one) in [schema for schema, _ in schemas.values()], "the schema of conn differs by itself")
+    broker.create("avro", 2)
+    code, books = runs.analyze("avro", f"kafka://{broker.address}/avro?format=avro", MANY)
+    checks.check((code, books["delivered"]) == (0, books["made"]), f"avro: {books}")
+    expected, counts = runs.rows("avro")
+    values, told = 0, {}
+    found = set()
+    for _, message in brokers.read(broker.address, ["avro"]):
+        value = message.value()
+        checks.check(value[:2] == b"\xc3\x01", "a value is in no single-object encoding")
+        schema, parsed = schemas[value[2:10]]
+        rest = io.BytesIO(value[10:])
+        record = fastavro.schemaless_reader(rest, parsed, None)
+        checks.check(not rest.read(1), "a value goes on behind its end")
+        name = name_of(record)
+        found.add(name)
+        checks.check(schema["name"] == name[2], f"{name} has the schema {schema['name']}")
+        if name[2] == "run_end":
+            told[record["of"]] = record["rows"]
+            continue
+        row = dict(expected[name])
+        for field in schema["fields"][4:]:
+            column = next((column for column in row if column.replace(".", "_") == field["name"]), None)
+            of_json, of_avro = row.pop(column, None), record[field["name"]]
+            if isinstance(of_avro, datetime.datetime):
+                since = of_avro - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+                of_avro = since // datetime.timedelta(microseconds=1)
+                of_json = int(decimal.Decimal(repr(of_json)) * 1_000_000)
+            checks.check(of_avro == of_json, f"{name}: {field['name']} is {of_avro}, in JSON {of_json}")
+            values += of_avro is not None
+        checks.check(not row, f"{name}: no field has {row}")
+    checks.check({name for name in found if name[2] != "run_end"} == expected.keys(), "avro: rows are missing")
+    checks.check(told == counts, f"avro: the end tells of {told}, the logs have {counts}")
+    print(f"{values} values of {len(expected)} rows in Avro are those of the logs")
+
+
 def feed(process, pieces):
     """Writes pieces of a capture into an analysis."""
     for piece in pieces:
@@ -309,6 +357,7 @@ def main():
         try:
             broker.start()
             forms(checks, runs, broker, certificate)
+            avro(checks, runs, broker)
             refusals(checks, runs, broker)
             outages(checks, runs, broker)
         finally:

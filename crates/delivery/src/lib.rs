@@ -7,6 +7,7 @@
 //! | module | concern |
 //! |---|---|
 //! | [`address`] | the URL of a target, and secrets that do not stand in it |
+//! | [`avro`] | rows in Avro, and the schemas of logs |
 //! | [`target`] | how a batch of rows is sent, and what the receiver says; THE list of ways |
 //! | [`spool`] | rows on disk, and how far they were delivered |
 //! | `sender` | the thread that sends: batches, retries, what is refused |
@@ -15,6 +16,7 @@
 //! | [`sink`] | rows as they come, beside other sinks |
 
 pub mod address;
+pub mod avro;
 pub mod books;
 pub mod delivery;
 pub mod identity;

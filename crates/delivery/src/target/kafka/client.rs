@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use base64ct::{Base64, Encoding as _};
 use krafka::auth::{AuthConfig, TlsConfig};
-use krafka::producer::Producer;
+use krafka::producer::{Acks, Producer};
 use krafka::{Compression, Kafka, KrafkaError, Record};
 use rustls::RootCertStore;
 use tokio::runtime::{Builder, Runtime};
@@ -101,9 +101,10 @@ impl Client {
             .allow_auto_create_topics(true);
         let made = async {
             let kafka = kafka.connect().await?;
-            let producer = kafka.producer().compression(self.compression).linger(LINGER);
-            let producer = producer.batch_size(TOGETHER).delivery_timeout(self.patience);
-            producer.max_block(request).metrics_push(false).build().await
+            let producer = kafka.producer().acks(Acks::All).compression(self.compression);
+            let producer = producer.batch_size(TOGETHER).linger(LINGER);
+            let producer = producer.delivery_timeout(self.patience).max_block(request);
+            producer.metrics_push(false).build().await
         };
         let made = runtime.block_on(async { timeout(self.patience, made).await });
         open.runtime = Some(runtime);

@@ -5,27 +5,31 @@ use std::borrow::Cow;
 use anyhow::bail;
 use serde::Deserialize;
 
-use crate::Address;
 use crate::identity::Row;
+use crate::{Address, avro};
 
 /// How rows are written down.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// An object of JSON.
     Json,
+    /// The single-object encoding of Avro.
+    Avro,
 }
 
 impl Form {
     pub(super) fn of(address: &mut Address) -> anyhow::Result<Self> {
         match address.take("format").as_deref() {
             None | Some("json") => Ok(Self::Json),
-            Some(other) => bail!("format={other} is no form of records; there is json"),
+            Some("avro") => Ok(Self::Avro),
+            Some(other) => bail!("format={other} is no form of records; there are json and avro"),
         }
     }
 
     /// The value of a row; the error is why it has none.
     pub(super) fn value(&self, row: &Row<'_>) -> Result<Vec<u8>, String> {
         match self {
+            Self::Avro => avro::encode(row),
             Self::Json => {
                 let mut out = Vec::with_capacity(row.json.len() + 100);
                 row.with_identity(&mut out);

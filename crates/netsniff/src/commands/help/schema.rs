@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use clap::builder::PossibleValuesParser;
 use netsniff_analysis::record::{FieldInfo, LogType, Word};
 use netsniff_analysis::rows::LOGS;
+use netsniff_delivery::avro::{Schema, schemas};
 use netsniff_output::Format;
 use serde_json::{Value, json};
 
@@ -19,8 +20,11 @@ pub struct SchemaArgs {
     #[arg(value_name = "LOG", value_parser = PossibleValuesParser::new(paths()))]
     logs: Vec<String>,
     /// Print one JSON document.
-    #[arg(long, conflicts_with_all = ["clickhouse", "markdown"])]
+    #[arg(long, conflicts_with_all = ["avro", "clickhouse", "markdown"])]
     json: bool,
+    /// Print the schema of rows in Avro, as --deliver sends them to Kafka: of one log, or an array of those of several, by default of all and of run_end.
+    #[arg(long, conflicts_with_all = ["clickhouse", "markdown"])]
+    avro: bool,
     /// Print statements of SQL that make a table of ClickHouse for each log.
     #[arg(long, conflicts_with = "markdown")]
     clickhouse: bool,
@@ -39,6 +43,8 @@ pub fn run(args: &SchemaArgs, out: &mut impl Write) -> io::Result<()> {
     let logs: Vec<_> = LOGS.iter().copied().filter(chosen).collect();
     let text = if args.json {
         format!("{:#}\n", json(&logs))
+    } else if args.avro {
+        format!("{:#}\n", avro(&args.logs))
     } else if args.clickhouse {
         clickhouse::tables(&logs)
     } else if args.markdown {
@@ -51,6 +57,14 @@ pub fn run(args: &SchemaArgs, out: &mut impl Write) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }
+}
+
+/// The schemas of Avro: that of one log by itself, or else an array, which is a schema as well.
+fn avro(chosen: &[String]) -> Value {
+    let is_chosen =
+        |schema: &&Schema| chosen.is_empty() || chosen.iter().any(|log| log == schema.log());
+    let mut found: Vec<_> = schemas().iter().filter(is_chosen).map(Schema::json).collect();
+    if found.len() == 1 { found.remove(0) } else { found.into() }
 }
 
 /// The names of all logs.
@@ -234,6 +248,23 @@ mod tests {
         assert_eq!(conn["fields"][2]["unit"], Value::Null);
         assert_eq!(conn["fields"][6]["words"]["icmp"], "ICMP or ICMPv6.");
         assert_eq!(conn["fields"][20]["type"], "set[string]");
+    }
+
+    #[test]
+    fn a_schema_of_avro_is_of_one_log_or_of_several() {
+        let of = |logs: &[&str]| -> Value {
+            let logs = logs.iter().map(|log| (*log).to_owned()).collect();
+            let text = printed(&SchemaArgs { avro: true, logs, ..SchemaArgs::default() });
+            serde_json::from_str(&text).unwrap()
+        };
+        let conn = of(&["conn"]);
+        assert_eq!((&conn["type"], &conn["name"]), (&"record".into(), &"conn".into()));
+        assert_eq!(conn["fields"].as_array().unwrap().len(), LOGS[0].fields.len() + 4);
+        assert_eq!(of(&["conn", "dns"])[0], conn);
+        let all = of(&[]);
+        let all = all.as_array().unwrap();
+        assert_eq!(all.len(), LOGS.len() + 1);
+        assert_eq!(all.last().unwrap()["name"], "run_end");
     }
 
     #[test]
