@@ -145,6 +145,8 @@ pub(super) const NEEDED: &[c_long] = &[
     libc::SYS_readlink,
     // Sockets: of the rings, of questions about interfaces, and of whoever asks for the books.
     libc::SYS_socket,
+    // By which the runtime of a client (`--deliver kafka://`) would be woken.
+    libc::SYS_socketpair,
     libc::SYS_bind,
     libc::SYS_connect,
     libc::SYS_accept,
