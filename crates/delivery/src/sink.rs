@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use netsniff_analysis::SortKey;
 use netsniff_analysis::rows::{LOGS, RowSink, SinkBooks};
-use netsniff_output::{LiveSink, RemovedFiles};
+use netsniff_output::{Keep, LiveSink, RemovedFiles};
 use netsniff_packet::Timestamp;
 
 use crate::identity::RUN_END;
@@ -157,6 +157,10 @@ impl<S: LiveSink> LiveSink for Delivering<S> {
 
     fn books(&self) -> &SinkBooks {
         self.sink.books()
+    }
+
+    fn keep(&mut self, keep: Keep, now: Timestamp) -> anyhow::Result<()> {
+        self.sink.keep(keep, now)
     }
 
     fn removed(&self) -> RemovedFiles {

@@ -14,6 +14,7 @@ use netsniff_desk::top::{self, TopArgs};
 use netsniff_lab::commands::Program;
 
 use crate::commands::help::{completions, man, schema};
+use crate::commands::live::{Reloading, Reread};
 use crate::commands::{
     analyze, anonymize, collect, config as config_command, delivery, doctor, extcap, extract,
     generate, info, lab, protocols, receive, record, replay, report, run as service, selftest,
@@ -160,6 +161,11 @@ fn run(cli: Cli) -> (ExitCode, bool) {
         Command::Man(args) => man::run(&args, &Cli::command()),
         Command::Config(args) => config_command::run(&args, &cli.files, &Cli::command()),
     };
+    ended(result)
+}
+
+/// The exit code of a command; also whether its arguments make no sense.
+fn ended(result: anyhow::Result<u8>) -> (ExitCode, bool) {
     match result {
         Ok(code) => (ExitCode::from(code), false),
         Err(error) => (failed(&error), error.is::<UsageError>()),
@@ -178,6 +184,11 @@ fn run_service(args: &service::RunArgs, files: &ConfigArgs) -> (ExitCode, bool) 
             Ok(()) => (ExitCode::from(DONE), false),
             Err(error) => (failed(&error), false),
         },
+        Ok(Cli { command: Command::Analyze(analysis), .. }) => {
+            let again = || read_again(args, files, &arguments.words);
+            let reloading = Reloading { again: &again, files: files.paths() };
+            ended(analyze::serve(&analysis, &reloading))
+        }
         Ok(cli) => run(cli),
         Err(error) => (refused(&error), error.use_stderr()),
     };
@@ -185,6 +196,23 @@ fn run_service(args: &service::RunArgs, files: &ConfigArgs) -> (ExitCode, bool) 
         say(&note);
     }
     (code, is_usage)
+}
+
+/// What files say now of the analysis that was started by `words`.
+fn read_again(
+    args: &service::RunArgs,
+    files: &ConfigArgs,
+    words: &[OsString],
+) -> anyhow::Result<Reread<analyze::AnalyzeArgs>> {
+    let arguments = args.arguments(files, &Cli::command())?;
+    let changed = arguments.changed_since(words);
+    match parse(Cli::command(), arguments.words)? {
+        Cli { command: Command::Analyze(args), .. } => Ok(Reread { args: *args, changed }),
+        _ => {
+            Err(UsageError("it says to run another command, which needs a restart".to_owned())
+                .into())
+        }
+    }
 }
 
 fn failed(error: &anyhow::Error) -> ExitCode {

@@ -143,7 +143,8 @@ fn a_manager_is_told_what_a_service_does() {
     assert!(capture.exists());
     service.signal("-HUP");
     service.await_state(|state| state.starts_with("RELOADING=1\nMONOTONIC_USEC="));
-    service.await_state(|state| state == "READY=1");
+    let unchanged = "the configuration was read again: nothing in it has changed";
+    service.await_state(|state| state == format!("READY=1\nSTATUS={unchanged}"));
     let rolled = || {
         let names = fs::read_dir(service.directory.join("logs")).unwrap().flatten();
         names.filter(|of| of.file_name().to_str().unwrap().starts_with("capture.20")).count()
@@ -154,6 +155,56 @@ fn a_manager_is_told_what_a_service_does() {
         std::thread::sleep(Duration::from_millis(20));
     }
     service.end();
+}
+
+/// What can change while it runs does, what cannot is named, and a file that is wrong changes nothing.
+#[test]
+fn a_configuration_that_is_read_again_is_in_force_as_far_as_it_can_be() {
+    let Some(bed) = Bed::up("reload") else { return };
+    let listed = std::env::temp_dir().join(format!("netsniff-reload-{}", std::process::id()));
+    fs::create_dir_all(&listed).unwrap();
+    let indicators = |list: &str| {
+        let text = format!("#fields\tindicator\tindicator_type\tmeta.source\n{list}");
+        // Another file in the place of this one, as editors have it.
+        fs::write(listed.join("new"), text).unwrap();
+        fs::rename(listed.join("new"), listed.join("intel")).unwrap();
+    };
+    indicators("192.0.2.77\tIntel::ADDR\ttest\n");
+    let intel = format!("intel = \"{}\"\n", listed.join("intel").display());
+    let service = Service::start(&bed, "reload", &intel);
+    service.await_state(|state| state.starts_with("READY=1"));
+    let file = service.directory.join("netsniff.toml");
+    let first = fs::read_to_string(&file).unwrap();
+    let old = service.directory.join("logs/conn.2026-01-01-00-00-00.log");
+    fs::write(&old, vec![b'x'; 2 << 20]).unwrap();
+    let reload = |text: &str, expected: &str| {
+        let new = service.directory.join("new");
+        fs::write(&new, text).unwrap();
+        fs::rename(&new, &file).unwrap();
+        service.signal("-HUP");
+        service.await_state(|state| state.starts_with("RELOADING=1\nMONOTONIC_USEC="));
+        let told = service.await_state(|state| state.starts_with("READY=1"));
+        let said = told.last().unwrap().strip_prefix("READY=1\nSTATUS=").unwrap().to_owned();
+        assert!(said.starts_with(expected), "{said}");
+    };
+    let read = "the configuration was read again: in force are ";
+    reload(&first, &format!("{read}intel"));
+    let wrong = "the configuration is wrong, and stays as it was: ";
+    reload(&format!("{first}keep-bytes = \"1k\"\n"), wrong);
+    reload(&format!("{first}no-such-option = 1\n"), wrong);
+    indicators("");
+    reload(&format!("{first}keep-bytes = \"1M\"\n"), wrong);
+    assert!(old.exists(), "nothing of a wrong configuration is in force");
+    indicators("192.0.2.78\tIntel::ADDR\ttest\n");
+    let expected = format!("{read}intel, keep-bytes; a restart is needed for filter");
+    reload(&format!("{first}keep-bytes = \"1M\"\nfilter = \"ip\"\n"), &expected);
+    let end = Instant::now() + LIMIT;
+    while old.exists() {
+        assert!(Instant::now() < end, "the old log is still there: {}", service.errors());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    service.end();
+    fs::remove_dir_all(listed).unwrap();
 }
 
 /// One thread is held, and all others go on: that is what a watchdog that only tells the time would not see.

@@ -415,6 +415,106 @@ fn a_full_disk_ends_the_run_with_its_path_and_what_to_do() {
     assert_eq!(*told.lock().unwrap(), [said]);
 }
 
+/// Lets `work` see a file system of so many bytes in place of a directory, in a thread with mounts of its own; says so where
+/// it may not. What that thread starts sees it, too.
+#[cfg(target_os = "linux")]
+fn on_small_disk(directory: &Directory, bytes: usize, work: impl FnOnce() + Send) {
+    use nix::mount::{MsFlags, mount};
+    use nix::sched::{CloneFlags, unshare};
+
+    std::thread::scope(|scope| {
+        let disk = scope.spawn(|| {
+            let none = None::<&str>;
+            let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
+            let size = format!("size={bytes}");
+            let is_mounted = unshare(CloneFlags::CLONE_NEWNS)
+                .and_then(|()| mount(none, "/", none, private, none))
+                .and_then(|()| {
+                    let flags = MsFlags::empty();
+                    mount(Some("none"), &directory.0, Some("tmpfs"), flags, Some(&*size))
+                });
+            match is_mounted {
+                Ok(()) => work(),
+                Err(error) => {
+                    netsniff_testing::skip(
+                        netsniff_testing::Need::Root,
+                        format_args!("no small file system can be mounted: {error}"),
+                    );
+                }
+            }
+        });
+        disk.join().unwrap();
+    });
+}
+
+/// A disk that is full for a while: the run goes on, whole rows stay, and each row is written or counted.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_run_goes_on_while_a_disk_is_full_and_writes_again_once_it_has_room() {
+    const DISK: usize = 256 << 10;
+    let directory = Directory::new("small");
+    on_small_disk(&directory, DISK, || {
+        // The room that comes back.
+        let ballast = directory.join("ballast");
+        std::fs::write(&ballast, vec![0; DISK / 2]).unwrap();
+        let (mut settings, told) = settings(1);
+        settings.on_failure = OnFailure::GoOn;
+        let (writer, mut producers) = start(files(&directory, Roll::default()), settings);
+        let mut handed = 0;
+        let mut hand_over = |producer: &mut RowProducer, count: i64| {
+            let over = producer.hand_over(nanos(handed + count), &mut rows(0, handed, count));
+            assert_eq!(over, HandedOver::Taken);
+            handed += count;
+            handed
+        };
+        let failed = || writer.statistics().refused_failed.total();
+        wait_until("the disk did not become full", || {
+            hand_over(&mut producers[0], 100);
+            failed() > 0
+        });
+        // Longer than a disk must be full to be worth a word once it is not.
+        let full = Instant::now();
+        while full.elapsed() < Duration::from_millis(1500) {
+            hand_over(&mut producers[0], 1);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!((writer.failure(), told.lock().unwrap().len()), (None, 1));
+        let size = || std::fs::metadata(directory.join("weird.log")).unwrap().len();
+        assert!(size() > DISK as u64 / 4, "{}", size());
+        let whole = directory.rows(WEIRD).len();
+        std::fs::remove_file(&ballast).unwrap();
+        wait_until("the logs were not written again", || {
+            hand_over(&mut producers[0], 1);
+            std::thread::sleep(Duration::from_millis(5));
+            told.lock().unwrap().len() == 2
+        });
+        let all = hand_over(&mut producers[0], 10) as u64;
+        drop(producers);
+        let outcome = writer.finish();
+        let [written, refused] = weird(&outcome.statistics);
+        assert_eq!((outcome.failure, written + refused), (None, all));
+        assert_eq!(outcome.statistics.refused_failed.total(), refused);
+        let rows = directory.rows(WEIRD);
+        assert_eq!(
+            rows.len() as u64,
+            written,
+            "each of them is whole, and nothing else stands there"
+        );
+        assert!(whole > 0 && rows.len() > whole, "{whole} of {}", rows.len());
+        assert_eq!(names(&rows).last(), Some(&format!("0.{}", all - 1)));
+        let told = told.lock().unwrap();
+        assert!(
+            told[0].contains("No space left on device") && told[0].contains("make room there"),
+            "{told:?}"
+        );
+        assert!(
+            told[1].starts_with("the logs are written again after ")
+                && told[1].ends_with(" of them are missing"),
+            "{told:?}"
+        );
+    });
+}
+
 /// A sink that does in `row` what it is told to.
 struct Odd {
     books: SinkBooks,

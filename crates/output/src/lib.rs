@@ -96,6 +96,15 @@ pub trait LiveSink: RowSink<Error = anyhow::Error> + Send + 'static {
     /// What became of the rows that it got.
     fn books(&self) -> &SinkBooks;
 
+    /// Keeps files within other bounds from now on, which a sink without files need not.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be told which files there are, or how much room; then the bounds stay as they were.
+    fn keep(&mut self, _keep: Keep, _now: Timestamp) -> anyhow::Result<()> {
+        Ok(())
+    }
+
     /// Files that have ended and were removed, since not all are to stay.
     fn removed(&self) -> RemovedFiles {
         RemovedFiles::default()

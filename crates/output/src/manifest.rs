@@ -30,17 +30,19 @@ impl Manifest {
         &self.0
     }
 
-    /// Adds a file of a log, which ended at `closed` and is found as `name` in the directory.
+    /// Adds a file of a log, which ended at `closed` and is found as `name` in the directory. So many rows of the log were refused
+    /// since the file before.
     pub(super) fn add(
         &self,
         log: &str,
         name: &Path,
         file: &LogFile,
+        refused: u64,
         closed: Timestamp,
     ) -> io::Result<()> {
         // Names are made of those of logs, digits and signs that JSON needs no escapes for.
         let line = format!(
-            "{{\"log\":\"{log}\",{FILE}{}\",\"rows\":{},\"bytes\":{},\"opened\":{},\"closed\":{}}}\n",
+            "{{\"log\":\"{log}\",{FILE}{}\",\"rows\":{},\"refused\":{refused},\"bytes\":{},\"opened\":{},\"closed\":{}}}\n",
             name.display(),
             file.written,
             file.rows.size(),

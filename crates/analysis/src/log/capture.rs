@@ -147,7 +147,8 @@ crate::record! {
         /// second before: their packets are told apart. Unset where other processes share the packets, and where
         /// there are too many flows to tell.
         flow_split: Option<u64> => "flow_split", count, Flows, Plain, Netsniff;
-        /// Rows of logs for which the queue to the writer, or the disk, had no room.
+        /// Rows of logs for which the queue to the writer had no room. In the host's row those of all rings, with those that
+        /// the output did not take, a full disk for one.
         refused_rows: Option<u64> => "refused_rows", count, None, Plain, Netsniff;
         /// Times that the kernel had more packets to receive than it may at once (softnet_stat, third
         /// column): of all interfaces.

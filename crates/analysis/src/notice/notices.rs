@@ -1,7 +1,7 @@
 //! The join that makes rows of `notice` and `intel`.
 
 use core::any::TypeId;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use netsniff_packet::Timestamp;
 use sha2::{Digest as _, Sha256};
@@ -22,7 +22,8 @@ use crate::record::{Connection, Fact, SortKey};
 pub struct Notices {
     findings: Vec<(&'static FindingType, Box<dyn Finding>)>,
     rules: Rules,
-    indicators: Option<Arc<Indicators>>,
+    /// Those in force, which others may replace.
+    indicators: Option<Arc<RwLock<Arc<Indicators>>>>,
     /// When the same finding was told.
     told: Bounded<[u8; 32], Told>,
     /// Bytes that all of them may remember, where these are bounded.
@@ -96,6 +97,7 @@ impl Join for Notices {
         }
         self.rules.sighted(key.time, sighting, &mut self.found);
         if let Some(indicators) = &self.indicators {
+            let indicators = Arc::clone(&indicators.read().unwrap_or_else(PoisonError::into_inner));
             for mut row in indicators.seen(key.time, sighting, &mut self.found) {
                 if self.hides && !row.is_of_hosts() {
                     row.seen_indicator = None;

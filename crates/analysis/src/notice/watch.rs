@@ -1,7 +1,7 @@
 //! What records are looked through for.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use super::findings::FINDINGS;
 use super::findings::capture::stamps::STEP_SECONDS;
@@ -20,7 +20,7 @@ pub struct Watch {
     /// The thresholds of findings; `None` where there are to be none.
     pub(super) findings: Option<Thresholds>,
     /// What is looked for, if anything.
-    pub(super) indicators: Option<Arc<Indicators>>,
+    pub(super) indicators: Option<Arc<RwLock<Arc<Indicators>>>>,
     /// What the user's rules look for.
     pub(super) rules: Arc<[Rule]>,
     /// The columns that findings and indicators read, by log.
@@ -83,8 +83,17 @@ impl Watch {
         let is_any = !wanted.is_empty() || !rules.is_empty();
         is_any.then(|| {
             let rules = rules.into();
+            let indicators = indicators.map(|indicators| Arc::new(RwLock::new(indicators)));
             Self { findings, indicators, rules, wanted, of_rules, bytes, hides }
         })
+    }
+
+    /// Looks for other indicators from now on: in the records that come behind what was merged by then. Returns whether it does,
+    /// which it cannot where it looked for none before.
+    pub fn replace_indicators(&self, indicators: Indicators) -> bool {
+        let Some(in_force) = &self.indicators else { return false };
+        *in_force.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(indicators);
+        true
     }
 
     /// Seconds from which on a jump of stamps is a step of a clock; `None` where nobody looks for findings.

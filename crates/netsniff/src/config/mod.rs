@@ -20,6 +20,7 @@ mod template;
 mod trial;
 mod value;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -44,6 +45,13 @@ pub struct ConfigArgs {
 }
 
 impl ConfigArgs {
+    /// The files that are read where they are there.
+    #[must_use]
+    pub fn paths(&self) -> Vec<PathBuf> {
+        let files = places::files(self.config.as_deref(), self.no_config);
+        files.into_iter().map(|file| file.path).collect()
+    }
+
     /// The same as words.
     #[must_use]
     pub fn words(&self) -> Vec<OsString> {
@@ -132,6 +140,29 @@ impl Arguments {
     #[must_use]
     pub fn uses(&self, set: &Setting) -> bool {
         set.is_default || self.used.contains(set)
+    }
+
+    /// Long names of the options that are given otherwise than in `before`.
+    #[must_use]
+    pub fn changed_since(&self, before: &[OsString]) -> BTreeSet<String> {
+        let words = |words: &[OsString]| {
+            let mut words: Vec<_> =
+                words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            words.sort_unstable();
+            words
+        };
+        let (new, old) = (words(&self.words), words(before));
+        let missing = |of: &[String], list: &[String]| -> Vec<String> {
+            let times =
+                |word: &String, list: &[String]| list.iter().filter(|it| *it == word).count();
+            of.iter().filter(|word| times(word, of) > times(word, list)).cloned().collect()
+        };
+        let changed = missing(&new, &old).into_iter().chain(missing(&old, &new));
+        let name = |word: String| {
+            let word = word.strip_prefix("--")?;
+            Some(word.split_once('=').map_or(word, |(name, _)| name).to_owned())
+        };
+        changed.filter_map(name).collect()
     }
 
     /// Which options come from files, in a sentence, for whoever is told that arguments make no sense.
@@ -228,4 +259,32 @@ pub fn in_force(layers: &[Layer]) -> Vec<&Setting> {
     }
     found.sort_by(|a, b| a.command.cmp(&b.command));
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_that_are_given_otherwise_are_named() {
+        let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+        let before = words("netsniff --config=a analyze --roll=1h --intel=a --intel=b --quiet");
+        let changed = |now: &str| {
+            let changed = Arguments { words: words(now), used: Vec::new() }.changed_since(&before);
+            changed.into_iter().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(
+            changed("netsniff --config=a analyze --roll=1h --intel=a --intel=b --quiet"),
+            ""
+        );
+        assert_eq!(
+            changed("netsniff --config=a analyze --intel=b --roll=1h --intel=a --quiet"),
+            ""
+        );
+        assert_eq!(
+            changed("netsniff --config=a analyze --roll=2h --intel=a --quiet --json"),
+            "intel json roll"
+        );
+        assert_eq!(changed("netsniff --config=a analyze --roll=1h --intel=a --intel=b"), "quiet");
+    }
 }

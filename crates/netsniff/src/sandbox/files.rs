@@ -1,4 +1,4 @@
-//! Landlock: of all files, the process can open those that it writes, and nothing else.
+//! Landlock: of all files, the process can open those that it writes, and those of its configuration.
 
 use std::fmt;
 use std::path::Path;
@@ -19,7 +19,7 @@ const WANTED: ABI = ABI::V6;
 #[derive(Debug)]
 pub struct Files(LandlockStatus);
 
-/// Forbids this thread, and those that it starts, to open files but for the outputs; also to bind
+/// Forbids this thread, and those that it starts, to open files but for the outputs and what is read again; also to bind
 /// sockets of TCP, to connect them but to the ports of receivers, and to signal other processes. What is open stays open.
 pub(super) fn restrict(outputs: &Outputs) -> anyhow::Result<Files> {
     let within = AccessFs::ReadFile
@@ -41,6 +41,9 @@ pub(super) fn restrict(outputs: &Outputs) -> anyhow::Result<Files> {
             .create()?;
         for directory in outputs.all_folders() {
             rules = allow(rules, directory, within)?;
+        }
+        for directory in &outputs.readable {
+            rules = allow(rules, directory, AccessFs::ReadFile | AccessFs::ReadDir)?;
         }
         for file in &outputs.files {
             rules = allow(rules, file, AccessFs::WriteFile | AccessFs::Truncate)?;

@@ -22,6 +22,8 @@ pub struct Outputs {
     folders: Vec<PathBuf>,
     /// Files that are there and are written.
     pub(super) files: Vec<PathBuf>,
+    /// Directories in which files are read.
+    pub(super) readable: Vec<PathBuf>,
     /// A file that is open already, to be removed at the end.
     pidfile: Option<PathBuf>,
     /// Ports of TCP that are connected to.
@@ -47,6 +49,15 @@ impl Outputs {
             _ if is_stdin(&recording.output) => {}
             _ => self.folders.push(folder(&recording.output)),
         }
+        self
+    }
+
+    /// Files in these directories will be read again, as far as the user may; what is not there is left out.
+    #[must_use]
+    pub fn with_readable<'a>(mut self, folders: impl Iterator<Item = &'a Path>) -> Self {
+        self.readable.extend(folders.map(or_here).filter(|it| it.is_dir()).map(Path::to_owned));
+        self.readable.sort_unstable();
+        self.readable.dedup();
         self
     }
 
@@ -147,6 +158,11 @@ impl fmt::Display for Outputs {
         match paths.as_slice() {
             [] => f.write_str("no file can be opened")?,
             paths => write!(f, "only {} can be written", paths.join(", "))?,
+        }
+        let readable: Vec<_> =
+            self.readable.iter().map(|path| path.display().to_string()).collect();
+        if !readable.is_empty() {
+            write!(f, ", files in {} can be read", readable.join(", "))?;
         }
         let ports: Vec<_> = self.ports.iter().map(u16::to_string).collect();
         if ports.is_empty() {

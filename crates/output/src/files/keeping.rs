@@ -25,24 +25,32 @@ impl LogFiles {
     ///
     /// When it cannot be told which files are there, or how much room.
     pub fn keeping(mut self, keep: Keep, now: Timestamp) -> anyhow::Result<Self> {
-        if !keep.is_on() {
-            return Ok(self);
-        }
+        self.set_keep(keep, now)?;
+        Ok(self)
+    }
+
+    /// Keeps files within these bounds from now on.
+    pub(super) fn set_keep(&mut self, keep: Keep, now: Timestamp) -> anyhow::Result<()> {
         let directory = &self.directory;
         if keep.free.is_some() && free_bytes(directory).is_none() {
             anyhow::bail!("nobody tells how much room there is where {} lies", directory.display());
         }
-        if self.schedule.is_none() && self.most == u64::MAX {
+        match &mut self.ended {
+            Some(ended) => ended.set_bounds(keep),
+            None if !keep.is_on() => return Ok(()),
+            None => {
+                let earlier = rolled_files(directory)
+                    .with_context(|| format!("cannot look through {}", directory.display()))?;
+                let mut ended = EndedFiles::new(keep);
+                earlier.into_iter().for_each(|file| ended.add(file));
+                self.ended = Some(ended);
+            }
+        }
+        if self.schedule.is_none() && self.most_asked == u64::MAX {
             self.schedule = Some(Schedule::new(HOUR, now));
         }
-        self.most = self.most.min(keep.bytes.map_or(u64::MAX, |bytes| bytes / SHARE));
-        let earlier = rolled_files(directory)
-            .with_context(|| format!("cannot look through {}", directory.display()))?;
-        let mut ended = EndedFiles::new(keep);
-        earlier.into_iter().for_each(|file| ended.add(file));
-        self.ended = Some(ended);
-        self.remove_excess(now)?;
-        Ok(self)
+        self.most = self.most_asked.min(keep.bytes.map_or(u64::MAX, |bytes| bytes / SHARE));
+        self.remove_excess(now)
     }
 
     /// Takes note of a file that has ended.
@@ -253,6 +261,24 @@ mod tests {
         assert_eq!(directory.names().len(), 1);
         files.flush(later(26 * HOUR)).unwrap();
         assert_eq!(directory.names(), [""; 0]);
+    }
+
+    #[test]
+    fn other_bounds_are_in_force_at_once() {
+        let directory = Directory::new("others");
+        for (name, seconds) in [("conn", 3), ("dns", 1), ("http", 2)] {
+            directory.file(&format!("{name}.2026-01-01-00-00-00.log"), 1000, seconds);
+        }
+        let mut files = live(&directory, Format::Json, Keep::default());
+        let bytes = |bytes| Keep { bytes: Some(bytes * KILO), ..Keep::default() };
+        for (keep, left) in
+            [(bytes(3), 3), (bytes(2), 2), (Keep::default(), 2), (bytes(1), 1), (bytes(9), 1)]
+        {
+            files.keep(keep, now()).unwrap();
+            assert_eq!(directory.names().len(), left, "{keep:?}");
+        }
+        assert_eq!(directory.names(), ["conn.2026-01-01-00-00-00.log"]);
+        assert_eq!(files.removed().total(), 2);
     }
 
     #[cfg(feature = "parquet")]

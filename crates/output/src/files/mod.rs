@@ -21,7 +21,7 @@ use crate::descriptors::Identity;
 use crate::format::LogEncoder;
 use crate::log_file::{LogFile, MOST_KEPT};
 use crate::manifest::Manifest;
-use crate::retention::{EndedFiles, RemovedFiles};
+use crate::retention::{EndedFiles, Keep, RemovedFiles};
 use crate::rolled::{self, Renamer, Roll, Schedule};
 use crate::row_file::RowFile;
 use crate::watch::Watch;
@@ -47,6 +47,8 @@ pub struct LogFiles {
     schedule: Option<Schedule>,
     /// Bytes that a file may have before its footer.
     most: u64,
+    /// The same, as it was asked for.
+    most_asked: u64,
     /// Bytes of memory that rows take which encoders keep, and no less.
     kept_bytes: usize,
     /// The list of whole files, where they can be read only then.
@@ -66,6 +68,8 @@ struct Log {
     renamer: Renamer,
     /// It could not be written, so that its rows are refused until the next flush.
     is_resting: bool,
+    /// Rows that had been refused when a file of it was put on the list last.
+    refused: u64,
 }
 
 impl LogFiles {
@@ -129,6 +133,7 @@ impl LogFiles {
         }
         let footer = footer.len() as u64;
         files.most = roll.size.map_or(u64::MAX, |size| size.saturating_sub(footer));
+        files.most_asked = files.most;
         Ok(files)
     }
 
@@ -142,6 +147,7 @@ impl LogFiles {
             is_live: false,
             schedule: None,
             most: u64::MAX,
+            most_asked: u64::MAX,
             kept_bytes: 0,
             manifest: format.is_read_whole().then(|| Manifest::of(directory)),
             ended: None,
@@ -408,6 +414,10 @@ impl LiveSink for LogFiles {
 
     fn books(&self) -> &SinkBooks {
         &self.books
+    }
+
+    fn keep(&mut self, keep: Keep, now: Timestamp) -> anyhow::Result<()> {
+        self.set_keep(keep, now)
     }
 
     fn removed(&self) -> RemovedFiles {
@@ -689,7 +699,7 @@ mod tests {
         assert_eq!(rows_of(&whole), 3);
         let bytes = fs::metadata(&whole).unwrap().len();
         let listed = format!(
-            "{{\"log\":\"conn\",\"file\":\"conn.parquet\",\"rows\":3,\"bytes\":{bytes},\"opened\":1317402178.000000,\
+            "{{\"log\":\"conn\",\"file\":\"conn.parquet\",\"rows\":3,\"refused\":0,\"bytes\":{bytes},\"opened\":1317402178.000000,\
              \"closed\":1317402178.000000}}\n"
         );
         assert_eq!(fs::read_to_string(directory.0.join(manifest::NAME)).unwrap(), listed);

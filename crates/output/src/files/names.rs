@@ -126,15 +126,18 @@ impl LogFiles {
 
     /// Puts a file that has ended on the list of whole files.
     fn list(
-        &self,
+        &mut self,
         at: usize,
         path: &Path,
         file: &LogFile,
         closed: Timestamp,
     ) -> anyhow::Result<()> {
-        let (Some(manifest), Some(log)) = (&self.manifest, LOGS.get(at)) else { return Ok(()) };
+        let (Some(manifest), Some(known)) = (&self.manifest, LOGS.get(at)) else { return Ok(()) };
         let name = path.strip_prefix(&self.directory).unwrap_or(path);
-        let listed = manifest.add(log.path, name, file, closed);
+        let all = self.books.refused.rows(at);
+        let before = self.logs.get_mut(at).map(|log| core::mem::replace(&mut log.refused, all));
+        let refused = all.saturating_sub(before.unwrap_or_default());
+        let listed = manifest.add(known.path, name, file, refused, closed);
         listed.with_context(|| format!("cannot write {}", manifest.path().display()))
     }
 }

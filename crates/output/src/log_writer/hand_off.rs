@@ -11,7 +11,7 @@ use netsniff_analysis::correlator::JoinStatistics;
 use netsniff_packet::Timestamp;
 
 use crate::watch::Watch;
-use crate::{RemovedFiles, RowBuffer, RowTally, SinkBooks};
+use crate::{Keep, RemovedFiles, RowBuffer, RowTally, SinkBooks};
 
 /// Bytes that rows may take which wait to be written: what a busy link tells in some seconds, in
 /// which a disk gets over most stalls.
@@ -74,6 +74,8 @@ pub(super) struct State {
     pub(super) producers: Vec<Origin>,
     pub(super) wants_roll: bool,
     pub(super) wants_flush: bool,
+    /// Other bounds of files that are kept.
+    pub(super) wants_keep: Option<Keep>,
     /// Rows wait in the writing thread for the watermarks of other producers.
     pub(super) is_merging: bool,
     /// From when on nobody waits any longer, once the end has begun.
@@ -126,6 +128,7 @@ impl HandOff {
             producers: vec![origin; producers],
             wants_roll: false,
             wants_flush: false,
+            wants_keep: None,
             is_merging: false,
             deadline: None,
             latest: None,

@@ -16,7 +16,7 @@ use netsniff_analysis::correlator::JoinStatistics;
 use self::hand_off::HandOff;
 use self::writing::Writing;
 use super::watch::{Stalls, Watch};
-use super::{LiveSink, Merger, RemovedFiles, RowBuffer, RowTally};
+use super::{Keep, LiveSink, Merger, RemovedFiles, RowBuffer, RowTally};
 
 /// How long the end may take while nothing is written; where something is, a minute in all.
 pub const END_WAIT: Duration = Duration::from_secs(5);
@@ -203,6 +203,12 @@ impl WriterCommands {
     /// Rolls all logs as soon as the thread can. Asking again before it could is asking once.
     pub fn roll(&self) {
         self.0.lock().wants_roll = true;
+        self.0.work.notify_one();
+    }
+
+    /// Keeps files within other bounds as soon as the thread can.
+    pub fn keep(&self, keep: Keep) {
+        self.0.lock().wants_keep = Some(keep);
         self.0.work.notify_one();
     }
 

@@ -10,18 +10,22 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use netsniff_analysis::SortKey;
-use netsniff_console::clock;
+use netsniff_console::{clock, number};
 use netsniff_packet::Timestamp;
 
 use super::hand_off::{HandOff, State, held_bytes};
 use super::{OnFailure, advice};
-use crate::{LiveSink, Merger, RowBuffer, RowSink, RowTally};
+use crate::{Keep, LiveSink, Merger, RowBuffer, RowSink, RowTally};
 
 /// How long rows wait for those of a producer that lags.
 const MERGE_WAIT: Duration = Duration::from_millis(300);
 /// How often what was written so far is handed to the system. Together with the wait before, a row is in
 /// its file within a second.
 const FLUSH_EVERY: Duration = Duration::from_millis(300);
+
+/// How long rows must have been refused before it is said that they are written again: where room comes and goes many times
+/// a second, nobody wants to hear of each time.
+const RECOVERY: Duration = Duration::from_secs(1);
 
 /// What the writing thread alone has.
 pub(super) struct Writing<S> {
@@ -49,6 +53,7 @@ struct Work {
     watermark: Timestamp,
     wants_roll: bool,
     wants_flush: bool,
+    wants_keep: Option<Keep>,
     /// Nothing will come any more.
     is_last: bool,
 }
@@ -68,6 +73,7 @@ impl<S: LiveSink> Writing<S> {
             on_failure,
             tell,
             told: Vec::new(),
+            failing: None,
             refused: 0,
             left: RowTally::default(),
         };
@@ -88,11 +94,16 @@ impl<S: LiveSink> Writing<S> {
             }
             self.write_side(work.side);
             self.merge(if work.is_last { None } else { Some(work.watermark) });
+            if let Some(keep) = work.wants_keep {
+                self.sink.attempt(|sink| sink.keep(keep, clock::now()));
+            }
             if work.wants_roll {
                 self.sink.attempt(|sink| sink.roll(clock::now()));
             }
             if work.wants_flush || Instant::now() >= self.flush_at {
-                self.sink.attempt(|sink| sink.flush(clock::now()));
+                if self.sink.attempt(|sink| sink.flush(clock::now())) {
+                    self.sink.recover();
+                }
                 self.flush_at = Instant::now() + FLUSH_EVERY;
             }
             if work.is_last {
@@ -112,7 +123,7 @@ impl<S: LiveSink> Writing<S> {
         loop {
             let is_last = state.is_at_end() || self.hand_off.watch.is_over();
             let can_merge = state.is_merging && state.watermark() > self.merged;
-            let is_asked = state.wants_roll || state.wants_flush;
+            let is_asked = state.wants_roll || state.wants_flush || state.wants_keep.is_some();
             let has_rows = !state.queue.is_empty() || !state.side.is_empty();
             let left = until.saturating_duration_since(Instant::now());
             if is_last || can_merge || is_asked || has_rows || left.is_zero() {
@@ -201,6 +212,7 @@ fn work(state: &mut State, is_last: bool) -> Work {
         watermark: state.watermark(),
         wants_roll: core::mem::take(&mut state.wants_roll),
         wants_flush: core::mem::take(&mut state.wants_flush),
+        wants_keep: state.wants_keep.take(),
         is_last,
     }
 }
@@ -211,31 +223,69 @@ struct ForgivingSink<S> {
     sink: S,
     on_failure: OnFailure,
     tell: Box<dyn FnMut(&str) + Send>,
-    /// The kinds of errors that were told.
+    /// The kinds of errors that were told since all could be written.
     told: Vec<Option<ErrorKind>>,
+    /// Since when not all can be written, and how many rows were written and refused before.
+    failing: Option<Failing>,
     /// Rows that the sink had refused at its last error.
     refused: u64,
     /// Rows that came when there was no time left.
     left: RowTally,
 }
 
+/// A time in which rows are refused by the output.
+struct Failing {
+    since: Instant,
+    written: u64,
+    refused: u64,
+}
+
 impl<S: LiveSink> ForgivingSink<S> {
-    fn attempt(&mut self, work: impl FnOnce(&mut S) -> anyhow::Result<()>) {
-        if let Err(error) = work(&mut self.sink) {
-            self.fail(&error);
+    /// Returns whether it went well.
+    fn attempt(&mut self, work: impl FnOnce(&mut S) -> anyhow::Result<()>) -> bool {
+        let result = work(&mut self.sink);
+        if let Err(error) = &result {
+            self.fail(error);
+        }
+        result.is_ok()
+    }
+
+    /// Says once rows are written again after some were refused; what is then in the way is told anew. A run whose logs have
+    /// a hole is not told so if it is to end for it.
+    fn recover(&mut self) {
+        let books = self.sink.books();
+        let is_over = |failing: &mut Failing| {
+            failing.since.elapsed() >= RECOVERY && books.written.total() > failing.written
+        };
+        let Some(failing) = self.failing.take_if(is_over) else { return };
+        let missing = books.refused.total() - failing.refused;
+        self.told.clear();
+        if self.on_failure == OnFailure::GoOn {
+            let took = failing.since.elapsed().as_secs();
+            let rows = number::rows(missing);
+            (self.tell)(&format!(
+                "the logs are written again after {took} s: {rows} of them are missing"
+            ));
         }
     }
 
     fn fail(&mut self, error: &anyhow::Error) {
         // Where a log could not be renamed, for one, it goes on, and no row is lost.
-        let refused = self.sink.books().refused.total();
-        let is_loss = refused > core::mem::replace(&mut self.refused, refused);
+        let books = self.sink.books();
+        let (written, refused) = (books.written.total(), books.refused.total());
+        let before = core::mem::replace(&mut self.refused, refused);
+        let is_loss = refused > before;
         let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
         let kind = causes.next().map(io::Error::kind);
         let said = format!("{error:#}: {}", advice(kind));
         if !self.told.contains(&kind) {
             self.told.push(kind);
             (self.tell)(&said);
+        }
+        if is_loss {
+            let now = Failing { since: Instant::now(), written, refused: before };
+            // What was written behind a failure counts for the time in which nothing failed any more.
+            self.failing.get_or_insert(now).written = written;
         }
         if is_loss && self.on_failure == OnFailure::End {
             self.hand_off.lock().failure.get_or_insert(said);

@@ -137,12 +137,6 @@ impl EndedFiles {
         Self { keep, ..Self::default() }
     }
 
-    /// The bounds.
-    #[must_use]
-    pub const fn bounds(&self) -> &Keep {
-        &self.keep
-    }
-
     /// Other bounds from now on.
     pub const fn set_bounds(&mut self, keep: Keep) {
         self.keep = keep;

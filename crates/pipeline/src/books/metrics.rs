@@ -103,7 +103,7 @@ const METRICS: &[Metric] = &[
         number(e.holes_given_up())
     }),
     counter("refused_rows", "Rows of logs that could not be written.", |e| {
-        number(e.report.as_ref().map(|report| report.refused_rows))
+        number(e.report.as_ref().map(|report| report.refused_rows).or(e.refused_rows))
     }),
     gauge("flows", "Flows that are open.", |e| {
         number(e.report.as_ref().and_then(|report| report.flows))

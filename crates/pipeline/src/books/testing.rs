@@ -30,6 +30,7 @@ pub fn entry(lost: Option<u64>, filtered: Option<u64>, dropped: Option<u64>) -> 
         bound: Some(0),
         recorded: None,
         unrecorded: None,
+        refused_rows: None,
         report: Some(RingReport { counters, analysed: Some(delivered), ..RingReport::default() }),
         facts: None,
         is_shared: false,

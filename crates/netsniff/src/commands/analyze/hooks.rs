@@ -1,18 +1,23 @@
 //! What a live analysis does with the books while it goes on.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
+use netsniff_analysis::notice::Watch;
 use netsniff_analysis::{Observer as _, Phase, SortKey, Uid};
 use netsniff_console::say;
 use netsniff_output::{ExtractionWriter, LogWriter, RowBuffer, WriterCommands};
 use netsniff_packet::Timestamp;
 use netsniff_pipeline::Settings;
-use netsniff_pipeline::books::BooksLine;
+use netsniff_pipeline::books::{BooksLine, BooksScope};
 use netsniff_pipeline::live::SharedRecorder;
 
+use super::args::AnalyzeArgs;
 use super::verbose;
 use crate::commands::delivery::Delivering;
-use crate::commands::live::{self, Monitor, ReportedLine, RunHooks};
+use crate::commands::live::{
+    self, Monitor, Reloading, ReportedLine, Reread, RunHooks, reload_said,
+};
 use crate::commands::record;
 
 /// Writes the books down.
@@ -30,7 +35,13 @@ pub(super) struct AnalyzeHooks<'a> {
     delivering: &'a Delivering,
     /// Whether the books are said, too.
     is_verbose: bool,
+    watch: Option<Arc<Watch>>,
+    /// How the configuration is read again, of a service.
+    reloading: Option<&'a Reloading<'a, AnalyzeArgs>>,
 }
+
+/// Options of [`RollArgs`](crate::commands::rolling::RollArgs) that are in force once they are read.
+const KEEP: [&str; 3] = ["keep-bytes", "keep-days", "keep-free"];
 
 impl<'a> AnalyzeHooks<'a> {
     pub(super) fn new(
@@ -53,12 +64,37 @@ impl<'a> AnalyzeHooks<'a> {
             extraction,
             delivering,
             is_verbose: false,
+            watch: settings.options.watch.clone(),
+            reloading: None,
         }
     }
 
     /// The same, which says the books, too, if so.
     pub(super) fn verbose(self, is_verbose: bool) -> Self {
         Self { is_verbose, ..self }
+    }
+
+    /// The same, which reads its configuration again where it is asked to.
+    pub(super) fn reloading(self, reloading: Option<&'a Reloading<'a, AnalyzeArgs>>) -> Self {
+        Self { reloading, ..self }
+    }
+
+    /// Puts in force what can be of a configuration that was read again. Where anything is wrong in it, nothing is.
+    fn take(&self, reread: Reread<AnalyzeArgs>) -> anyhow::Result<String> {
+        let Reread { args, changed } = reread;
+        let indicators = args.notices().indicators()?;
+        let mut in_force: BTreeSet<_> =
+            KEEP.map(str::to_owned).into_iter().filter(|option| changed.contains(option)).collect();
+        if !in_force.is_empty() {
+            self.commands.keep(args.rolling().keep());
+        }
+        if let (Some(watch), Some(indicators)) = (&self.watch, indicators)
+            && watch.replace_indicators(indicators)
+        {
+            // The files may be others, whatever their names are.
+            in_force.insert("intel".to_owned());
+        }
+        Ok(reload_said(&in_force, &changed))
     }
 
     /// Lets go of the recorder, whose last counters come from elsewhere.
@@ -86,7 +122,11 @@ impl RunHooks for AnalyzeHooks<'_> {
         if self.is_verbose {
             verbose::books(entries);
         }
-        self.monitor.rows(self.writer.statistics());
+        let statistics = self.writer.statistics();
+        for entry in entries.iter_mut().filter(|entry| entry.place == BooksScope::Host) {
+            entry.refused_rows = Some(statistics.refused.total());
+        }
+        self.monitor.rows(statistics);
         self.monitor.deliveries(self.delivering.books());
         for entry in entries {
             let key = SortKey {
@@ -105,6 +145,13 @@ impl RunHooks for AnalyzeHooks<'_> {
 
     fn roll(&mut self) {
         self.commands.roll();
+    }
+
+    fn reload(&mut self) -> Option<String> {
+        let reread = (self.reloading?.again)().and_then(|reread| self.take(reread));
+        Some(reread.unwrap_or_else(|error| {
+            format!("the configuration is wrong, and stays as it was: {error:#}")
+        }))
     }
 
     fn notify_user(&mut self) {

@@ -12,8 +12,7 @@ use netsniff_console::{BELOW_QUALITY, DONE, FAILED, UNDELIVERED, say};
 use netsniff_delivery::{Books, Deliveries, OnFull};
 use netsniff_output::{
     Bounds, ContentBounds, END_WAIT, ExtractedFiles, ExtractionOutcome, ExtractionWriter, LiveSink,
-    LiveStream, LogFiles, LogStream, LogWriter, Nowhere, OnFailure, RowProducer, UnparsedFile,
-    WriterSettings,
+    LiveStream, LogFiles, LogStream, LogWriter, Nowhere, RowProducer, UnparsedFile, WriterSettings,
 };
 use netsniff_packet::Timestamp;
 use netsniff_pipeline::books::{BooksKeeper, BooksLine, RingPlace};
@@ -34,7 +33,7 @@ use super::unparsed::UnparsedWriter;
 use super::verbose;
 use crate::commands::delivery::{Delivering, DeliveryPlan};
 use crate::commands::live::{
-    self, Monitor, MonitorParts, Opening, Reopener, Ring, Rings, RunHooks as _, Signals,
+    self, Monitor, MonitorParts, Opening, Reloading, Reopener, Ring, Rings, RunHooks as _, Signals,
     Supervisor, Wanted,
 };
 use crate::commands::record;
@@ -42,7 +41,10 @@ use crate::commands::row_output::Target;
 use crate::sandbox::Outputs;
 
 /// Captures until the run ends, and returns the exit code.
-pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
+pub(super) fn run(
+    args: &AnalyzeArgs,
+    reloading: Option<&Reloading<'_, AnalyzeArgs>>,
+) -> anyhow::Result<u8> {
     let capture = args.capture();
     args.span().none_of_live()?;
     let filters = args.live_filters()?;
@@ -60,6 +62,10 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let recording = args.record().map(|to| record::options(&to, &rings, &wanted)).transpose()?;
     let monitor = MonitorParts::open(capture)?;
     let outputs = outputs(&target, extraction, recording.as_ref(), plan.as_ref());
+    let outputs = reloading.into_iter().fold(outputs, |outputs, reloading| {
+        let of_indicators = args.notices().intel().iter().filter_map(|file| file.parent());
+        outputs.with_readable(reloading.folders().chain(of_indicators))
+    });
     let reopener = live::confine(capture, outputs, args.quiet())?;
     let monitor = monitor.start()?;
     // What writes inherits it; rings choose their own.
@@ -94,6 +100,7 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         monitor: &monitor,
         extraction: extraction.as_ref(),
         delivering: &delivering,
+        reloading,
     };
     let begin = Instant::now();
     let mut run = session.run(rings, deliveries)?;
@@ -205,6 +212,7 @@ struct Session<'a> {
     monitor: &'a Monitor,
     extraction: Option<&'a ExtractionWriter>,
     delivering: &'a Delivering,
+    reloading: Option<&'a Reloading<'a, AnalyzeArgs>>,
 }
 
 /// What came of a run.
@@ -271,7 +279,8 @@ impl Session<'_> {
             self.extraction,
             self.delivering,
         )
-        .verbose(self.args.verbose());
+        .verbose(self.args.verbose())
+        .reloading(self.reloading);
         let aside = UnparsedWriter::new(unparsed);
         let analyses = self.analyses(&places, producers, &aside, recorder.as_ref())?;
         let rings = rings.into_iter().zip(analyses).collect();
@@ -281,7 +290,8 @@ impl Session<'_> {
         failures.iter().for_each(|why| say(why));
         let written = writer.finish();
         let [unparsed_refused, unparsed_left_out] = aside.finish()?;
-        let has_failed = !failures.is_empty() || written.failure.is_some();
+        let is_unwritten = written.statistics.refused_failed.total() > 0;
+        let has_failed = !failures.is_empty() || written.failure.is_some() || is_unwritten;
         let outcome = AnalysisOutcome { joins: written.joins.unwrap_or_default(), ..outcome };
         let origin = Live {
             places,
@@ -306,7 +316,7 @@ impl Session<'_> {
         let settings = WriterSettings {
             producers,
             bounds: Bounds::default(),
-            on_failure: OnFailure::End,
+            on_failure: self.args.if_unwritten.into(),
             end_wait: END_WAIT,
             tell: Box::new(say),
         };

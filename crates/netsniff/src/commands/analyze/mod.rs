@@ -32,6 +32,7 @@ use netsniff_pipeline::AnalysisOutcome;
 
 use super::extract::index::write;
 use super::interrupted;
+use super::live::Reloading;
 use super::row_output::Target;
 use crate::summary::{Style, Summary};
 use report::Analysis;
@@ -41,6 +42,15 @@ const STREAM_BUFFER: usize = 64 * 1024;
 /// Places of damage told of one file at once.
 const DAMAGE_TOLD: usize = 10;
 
+/// Runs the command as a service, whose configuration can be read again, and returns its exit code.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn serve(args: &AnalyzeArgs, reloading: &Reloading<'_, AnalyzeArgs>) -> anyhow::Result<u8> {
+    if args.capture().is_live() { live::run(args, Some(reloading)) } else { run(args) }
+}
+
 /// Runs the command and returns its exit code.
 ///
 /// # Errors
@@ -49,7 +59,7 @@ const DAMAGE_TOLD: usize = 10;
 pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     args.parent.heed()?;
     if args.capture().is_live() {
-        return live::run(args);
+        return live::run(args, None);
     }
     let target = args.target()?;
     let plan = args.delivery().plan()?;

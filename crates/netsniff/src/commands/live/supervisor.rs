@@ -39,7 +39,7 @@ pub struct Signals {
 
 impl Signals {
     /// Listens from now on. SIGINT and SIGTERM end the run in good order, another one some time later at
-    /// once; SIGHUP rolls the logs.
+    /// once; SIGHUP rolls the logs, and lets a service read its configuration again.
     ///
     /// # Errors
     ///
@@ -85,6 +85,11 @@ pub trait RunHooks {
 
     /// Begins new files, at a signal or in time.
     fn roll(&mut self);
+
+    /// Reads the configuration once more, where there is one to read; what came of it.
+    fn reload(&mut self) -> Option<String> {
+        None
+    }
 
     /// Says what the user is to know at once.
     fn notify_user(&mut self) {}
@@ -132,7 +137,10 @@ impl Supervisor<'_> {
                 self.monitor.ending();
             }
             if self.signals.wants_roll() {
-                self.monitor.during_reload(|| attendant.roll());
+                self.monitor.during_reload(|| {
+                    attendant.roll();
+                    attendant.reload()
+                });
             }
             self.monitor.look(&self.control.turns());
             attendant.notify_user();

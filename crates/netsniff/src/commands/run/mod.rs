@@ -23,7 +23,7 @@ use crate::config::{self, Arguments, ConfigArgs, Setting};
     output = \"/var/log/netsniff\"\n  \
     roll = \"1h\"\n  \
     keep-bytes = \"20G\"\n\n\
-    SIGTERM ends it in good order, SIGHUP rolls the logs. A service manager that sets NOTIFY_SOCKET is\n\
+    SIGTERM ends it in good order; SIGHUP rolls the logs, and reads the file again. A service manager that sets NOTIFY_SOCKET is\n\
     told when it captures, what it captures and loses, and, with WATCHDOG_USEC, that no ring hangs.\n\n\
     Exit code: 0 ended as asked; 1 failed; 2 wrong usage or configuration; 4 below --require-quality")]
 pub struct RunArgs {

@@ -43,6 +43,8 @@ pub struct BooksLine {
     pub recorded: Option<u64>,
     /// Packets that the recorder refused.
     pub unrecorded: Option<u64>,
+    /// Rows of all logs that were refused, whoever made them and whatever was in the way; the host's.
+    pub refused_rows: Option<u64>,
     /// What the rings tell; `None` for the host.
     pub report: Option<RingReport>,
     /// What the rings are; those of an interface have the first one's.
@@ -248,7 +250,8 @@ impl BooksLine {
             flow_split: report.and_then(|report| report.flow_split),
             refused_rows: report
                 .filter(|report| report.analysed.is_some())
-                .map(|report| report.refused_rows),
+                .map(|report| report.refused_rows)
+                .or(self.refused_rows),
             time_squeezes: self.time_squeezes,
         }
     }

@@ -161,3 +161,12 @@ fn each_column_has_a_counter_of_its_own() {
     assert_eq!(row.inversion_max, nanos(counters.deepest_inversion));
     assert_eq!((row.is_final, Some(row.interval), row.link), (true, nanos(30), Some(Link::Gone)));
 }
+
+#[test]
+fn the_host_tells_of_rows_that_were_refused_for_all_rings() {
+    let host = BooksLine { place: BooksScope::Host, report: None, ..entry(None, None, None) };
+    let refused =
+        |host: &BooksLine| host.record(Timestamp::EPOCH, Timestamp::EPOCH, true).refused_rows;
+    assert_eq!(refused(&host), None);
+    assert_eq!(refused(&BooksLine { refused_rows: Some(7), ..host }), Some(7));
+}

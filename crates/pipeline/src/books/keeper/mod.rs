@@ -276,6 +276,7 @@ impl BooksKeeper {
             bound: None,
             recorded: None,
             unrecorded: None,
+            refused_rows: None,
             report: None,
             facts: None,
             is_shared: false,

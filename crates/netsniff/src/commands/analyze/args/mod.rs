@@ -30,7 +30,7 @@ use netsniff_pipeline::Jobs;
 use self::depth::DepthArg;
 use self::extraction::ExtractionArgs;
 use self::jobs::JobArgs;
-use self::modes::{BodiesArg, Checksums, FirstOrLast, UrgentArg};
+use self::modes::{BodiesArg, Checksums, FirstOrLast, IfUnwritten, UrgentArg};
 use self::notices::NoticeArgs;
 use self::parent::ParentArgs;
 use self::series::SeriesArgs;
@@ -105,6 +105,9 @@ pub struct AnalyzeArgs {
     capture: CaptureArgs,
     #[command(flatten)]
     rolling: RollArgs,
+    /// What to do where rows of logs cannot be written, since the disk is full or a reader has gone
+    #[arg(long, value_enum, value_name = "WHAT", requires = "interfaces", default_value_t)]
+    pub(super) if_unwritten: IfUnwritten,
     #[command(flatten)]
     delivery: DeliveryArgs,
     #[command(flatten)]
@@ -302,6 +305,11 @@ impl AnalyzeArgs {
     /// Where rows are delivered to.
     pub(super) const fn delivery(&self) -> &DeliveryArgs {
         &self.delivery
+    }
+
+    /// What records are looked through for.
+    pub(super) const fn notices(&self) -> &NoticeArgs {
+        &self.notices
     }
 
     /// When the logs roll.

@@ -3,6 +3,7 @@
 use netsniff_analysis::ChecksumMode;
 use netsniff_analysis::options::Urgent;
 use netsniff_analysis::reassembly::piece::Overlap;
+use netsniff_output::OnFailure;
 
 /// What becomes of packets with wrong checksums.
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
@@ -44,6 +45,25 @@ pub(super) enum UrgentArg {
     Oob,
     /// In its place, as with SO_OOBINLINE
     Inline,
+}
+
+/// What becomes of a live run whose rows cannot be written.
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+pub(in crate::commands::analyze) enum IfUnwritten {
+    /// It ends in good order, since its logs would have holes from there on
+    #[default]
+    End,
+    /// It goes on. Rows that cannot be written are counted, and writing is tried again until it works
+    GoOn,
+}
+
+impl From<IfUnwritten> for OnFailure {
+    fn from(what: IfUnwritten) -> Self {
+        match what {
+            IfUnwritten::End => Self::End,
+            IfUnwritten::GoOn => Self::GoOn,
+        }
+    }
 }
 
 impl From<Checksums> for ChecksumMode {

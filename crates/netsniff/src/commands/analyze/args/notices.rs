@@ -22,7 +22,7 @@ const SHARE: usize = 16;
 
 /// What records are looked through for.
 #[derive(Debug, Default, clap::Args)]
-pub(super) struct NoticeArgs {
+pub(in crate::commands::analyze) struct NoticeArgs {
     /// Look through all records for what deserves a look, and write it to the log `notice`; docs/notices.md has the list
     #[arg(long, requires = "rows")]
     notices: bool,
@@ -127,8 +127,15 @@ impl NoticeArgs {
         Ok(all)
     }
 
+    /// The files of indicators.
+    pub(in crate::commands::analyze) fn intel(&self) -> &[PathBuf] {
+        &self.intel
+    }
+
     /// The indicators of all files.
-    fn indicators(&self) -> Result<Option<Indicators>, UsageError> {
+    pub(in crate::commands::analyze) fn indicators(
+        &self,
+    ) -> Result<Option<Indicators>, UsageError> {
         let mut indicators = Indicators::default();
         for path in &self.intel {
             let name = path.display();

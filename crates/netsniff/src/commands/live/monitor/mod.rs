@@ -133,11 +133,14 @@ impl Monitor {
         *lock(&self.shared.deliveries) = books;
     }
 
-    /// Does what the service manager asked for by a signal, and tells when it begins and ends.
-    pub fn during_reload(&self, reload: impl FnOnce()) {
+    /// Does what the service manager asked for by a signal, and tells when it begins and ends, and what came of it.
+    pub fn during_reload(&self, reload: impl FnOnce() -> Option<String>) {
         self.tell(&notify::reloading());
-        reload();
-        self.tell("READY=1");
+        let said = reload();
+        said.iter().for_each(|said| say(said));
+        // A state has one line.
+        let status = said.map(|said| format!("\nSTATUS={}", said.replace('\n', "; ")));
+        self.tell(&format!("READY=1{}", status.unwrap_or_default()));
     }
 
     /// Nothing more is captured.
