@@ -4,8 +4,10 @@
 # PROGRAM is a static program; without it scripts/static-build.sh builds one. In target/packages there are then
 #   netsniff-VERSION-MACHINE-linux.tar.gz   the program, units, configuration, manual pages and completions
 #   netsniff_VERSION-1_ARCHITECTURE.deb     the same for Debian
-#   tree/                                   the tree of packaging/Containerfile
-#   SHA256SUMS                              checksums of both packages
+#   netsniff-VERSION-MACHINE-linux.cdx.json what the program is made of (packaging/sbom.py)
+#   netsniff.rb                             the formula of Homebrew, with the checksum
+#   tree/                                   the tree of packaging/Containerfile, of which packaging/container.sh makes an image
+#   SHA256SUMS                              checksums of both packages and of the list
 #   SHA256SUMS.sig                          their signature, by ssh-keygen with the key of --key
 # The signature is checked by
 #   ssh-keygen -Y verify -f ALLOWED_SIGNERS -I NAME -n netsniff -s SHA256SUMS.sig <SHA256SUMS
@@ -47,8 +49,24 @@ rm -rf "${out:?}/$name"
 rm -rf "$out/tree/usr/share" "$out/tree/usr/lib"
 install -d "$out/tree/var/log/netsniff"
 
+# What the program is made of differs by its C library, which its path tells where the script has built it.
+case $program in
+    *-unknown-linux-gnu/*) target=$(uname -m)-unknown-linux-gnu;;
+    *) target=$(uname -m)-unknown-linux-musl;;
+esac
+packaging/sbom.py "$target" >"$out/$name.cdx.json"
+
+checksum=$(sha256sum "$out/$name.tar.gz" | cut -d' ' -f1)
+arch=$(uname -m | sed 's/^aarch64$/arm64/')
+sed "s/@VERSION@/$version/g; s/@MACHINE@/$(uname -m)/g; s/@ARCH@/$arch/g; s/@SHA256@/$checksum/g; 1,/^class/ { /^#/d }" \
+    packaging/homebrew/netsniff.rb >"$out/netsniff.rb"
+if grep -q '@' "$out/netsniff.rb"; then
+    echo "the formula of Homebrew has something that was not filled in" >&2
+    exit 1
+fi
+
 cd "$out"
-sha256sum -- *.deb *.tar.gz >SHA256SUMS
+sha256sum -- *.deb *.tar.gz *.cdx.json >SHA256SUMS
 if [ -n "$key" ]; then
     ssh-keygen -q -Y sign -f "$key" -n netsniff SHA256SUMS
 fi
