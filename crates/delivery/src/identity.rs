@@ -14,9 +14,6 @@ pub struct Identity {
     pub run: String,
 }
 
-/// The log of the last rows of a run: how many rows of each log there are.
-pub const RUN_END: &str = "run_end";
-
 /// Bytes of a name at most: RFC 5424 allows a host no more than 255, and an application 48.
 const LONGEST: usize = 48;
 

@@ -57,21 +57,29 @@ impl Records {
             let is_single = records.len() == 1;
             let mut unfit = Vec::new();
             for ((at, record), error) in group.into_iter().zip(self.client.send(records)) {
-                let Some(error) = error else { continue };
+                let Some(error) = error else {
+                    set(answers, at, RowAnswer::Accepted);
+                    continue;
+                };
                 if is_of_records(&error) && !is_single {
                     unfit.push((at, record));
                     continue;
                 }
                 let why = self.client.told(&error);
-                if let Some(answer) = answers.get_mut(at) {
-                    let is_refused = is_of_records(&error);
-                    *answer =
-                        if is_refused { RowAnswer::Refused(why) } else { RowAnswer::Later(why) };
-                }
+                let is_refused = is_of_records(&error);
+                let answer =
+                    if is_refused { RowAnswer::Refused(why) } else { RowAnswer::Later(why) };
+                set(answers, at, answer);
             }
             let half = unfit.split_off(unfit.len() / 2);
             groups.extend([half, unfit].into_iter().filter(|part| !part.is_empty()));
         }
+    }
+}
+
+fn set(answers: &mut [RowAnswer], at: usize, answer: RowAnswer) {
+    if let Some(of) = answers.get_mut(at) {
+        *of = answer;
     }
 }
 
@@ -91,7 +99,7 @@ impl Receiver for Records {
             answers.push(match self.record(row) {
                 Ok(record) => {
                     records.push((at, record));
-                    RowAnswer::Accepted
+                    RowAnswer::Later("there was no answer".to_owned())
                 }
                 Err(why) => RowAnswer::Refused(why),
             });

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use netsniff_analysis::rows::LOGS;
-use netsniff_ipfix::exporter::{ELEMENTS, END, END_TEMPLATE, FIRST_TEMPLATE, Group, Number, Type};
+use netsniff_ipfix::exporter::{ELEMENTS, END, END_TEMPLATE, FIRST_TEMPLATE, Group, Number};
 use serde_json::Value;
 
 use super::{OFFICE, balanced, deliver, deliver_rest, netsniff, number, written};
