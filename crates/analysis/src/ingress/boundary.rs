@@ -146,6 +146,18 @@ impl Boundary {
 pub struct Remembered(HashMap<u64, Timestamp>);
 
 impl Remembered {
+    /// How many pairs there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Notes that a pair is remembered until then, or longer.
     pub fn note(&mut self, pair: u64, until: Timestamp) {
         let known = self.0.entry(pair).or_insert(until);

@@ -19,9 +19,11 @@ use crate::files::run::Settings;
 const COUNTED_AFTER: u32 = 16;
 
 /// The most pairs of hosts that are noted of a part.
-const PAIRS: usize = 1 << 20;
+const PAIRS: usize = 1 << 18;
 /// Bytes that each of them takes, in a table that has room for as many again.
 const PAIR_BYTES: usize = 128;
+/// One of so many parts of what may wait is for pairs: those of several parts are known at once.
+const PAIRS_SHARE: usize = 8;
 
 /// What came of a part, up to its end or to where too much waited.
 pub(super) struct Apart<P: OpenPart> {
@@ -167,7 +169,7 @@ fn boundary<P: OpenPart>(
 
 /// How many pairs of a part are noted, where so many bytes may wait of it.
 fn most_pairs(waiting_bytes: usize) -> usize {
-    (waiting_bytes / PAIR_BYTES).min(PAIRS)
+    (waiting_bytes / PAIRS_SHARE / PAIR_BYTES).min(PAIRS)
 }
 
 /// `None` where it cannot be read, or nobody wants it any more.

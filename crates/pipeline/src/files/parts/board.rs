@@ -46,9 +46,9 @@ impl<P: OpenPart> Board<P> {
         None
     }
 
-    /// Engines beside the carrier's that may hold flows.
+    /// Engines that may hold flows of parts before their turn.
     const fn most(&self) -> usize {
-        self.jobs.engines() - 1
+        self.jobs.engines() - 2
     }
 
     /// Whether the carrier may still take over what comes of a claim.

@@ -43,10 +43,11 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// How many engines may hold flows at once: each thread's, one that is done for each of them, and the carrier's.
+    /// How many engines may hold flows at once: each thread's, one that is done for each of them, the carrier's, and the one
+    /// that took other pairs of the carrier's part.
     #[must_use]
     pub const fn engines(self) -> usize {
-        2 * self.threads
+        2 * self.threads + 1
     }
 
     /// No more threads than there are parts: others would have nothing to do, and would take their shares of the bounds.

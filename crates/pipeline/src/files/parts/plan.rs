@@ -13,6 +13,9 @@ use netsniff_pcapfile::Head;
 use super::OpenPart;
 use super::apart::Apart;
 
+/// Pairs that are remembered at once. With more of them parts are analysed without a plan.
+const REMEMBERED: usize = 1 << 20;
+
 /// What a thread does next.
 pub(super) enum Work {
     /// Analyse a part.
@@ -213,6 +216,10 @@ impl<P: OpenPart> Parts<P> {
             }
             plan.scans.remove(&plan.next);
             plan.next += 1;
+            if plan.remembered.len() > REMEMBERED {
+                self.plan = None;
+                return;
+            }
         }
     }
 

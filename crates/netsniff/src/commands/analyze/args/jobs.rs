@@ -25,7 +25,7 @@ impl JobArgs {
 
     /// Engines that share bounds.
     pub(super) fn engines(&self) -> Option<usize> {
-        self.jobs.map(|threads| 2 * threads)
+        self.jobs.map(|threads| Jobs { threads, waiting_bytes: 0 }.engines())
     }
 
     /// Workers of each engine.
