@@ -10,6 +10,7 @@ use netsniff_analysis::{Limits, Options, SortKey};
 use netsniff_output::{Format, RowSink};
 use netsniff_packet::{Batch, LinkType, Packet, Progress, Source, Timestamp};
 use netsniff_pcapfile::{Head, MergeError, Merged, PcapWriter, Reader};
+use netsniff_traffic::dialogue::{Dialogue, Setup, Side};
 use netsniff_traffic::frame::{Host, udp_frame};
 
 use super::{
@@ -33,11 +34,17 @@ enum Hosts {
     Mixed,
     /// And every third one is in a tunnel that all files have, between hosts of this file.
     Tunnelled,
+    /// All of this file alone, but for a connection on which somebody types once in each.
+    Typed,
 }
 
 /// The frame of a datagram, and the same in a tunnel.
 fn frame(from: &Host, to: &Host, is_tunnelled: bool) -> Vec<u8> {
-    let frame = udp_frame(from, to, 0, b"hello").unwrap();
+    let mut frame = udp_frame(from, to, 0, b"hello").unwrap();
+    // A length that is too small, which is odd, and no checksum.
+    let header = 14 + 20;
+    frame[header + 5] -= 1;
+    frame[header + 6..header + 8].fill(0);
     if !is_tunnelled {
         return frame;
     }
@@ -47,20 +54,50 @@ fn frame(from: &Host, to: &Host, is_tunnelled: bool) -> Vec<u8> {
     udp_frame(&end(201, 40_000), &end(202, 4789), 0, &inside).unwrap()
 }
 
-/// A capture of the same flows, each of one datagram, 10 ms apart, from a second on.
+/// What somebody types on one connection, in all files together.
+fn typed(spacing: i64) -> Vec<(Timestamp, Vec<u8>)> {
+    let end = |last, port| Host::new([192, 0, 2, last].into(), port);
+    let start = Timestamp::from_secs_nanos(spacing + 1, 0);
+    let (client, server) = (end(1, 40_000), end(2, 22));
+    let mut dialogue = Dialogue::new(Setup { client, server, start, ..Setup::default() });
+    dialogue.connect();
+    for number in 1..=FILES as i64 {
+        dialogue.pause_until(Timestamp::from_secs_nanos(number * spacing + 5, 0));
+        dialogue.say(Side::Client, b"SSH-2.0-a\r\n").say(Side::Server, b"SSH-2.0-b\r\n");
+    }
+    let seen = dialogue.finish().seen;
+    seen.into_iter().map(|seen| (seen.timestamp, seen.frame)).collect()
+}
+
+/// A capture of the same flows, each of one datagram, two each 20 ms, from a second on. All have a wrong length.
 fn capture(number: i64, spacing: i64, hosts: Hosts) -> Vec<u8> {
     let begin = number * spacing;
     let mut writer = PcapWriter::new(Vec::new(), LinkType::ETHERNET, 0).unwrap();
+    let mut frames = Vec::new();
     for at in 0..2000_u16 {
         let is_tunnelled = hosts == Hosts::Tunnelled && at % 3 == 0;
-        let is_own = hosts != Hosts::Same && at % 2 == 1 || is_tunnelled;
+        let is_own = match hosts {
+            Hosts::Same => false,
+            Hosts::Mixed => at % 2 == 0,
+            Hosts::Tunnelled => at % 2 == 0 || is_tunnelled,
+            Hosts::Typed => true,
+        };
         let net = if is_own { number as u8 } else { 0 };
         let host = |low, port| Host::new(IpAddr::V4(Ipv4Addr::new(10, 0, net, low)), port);
         // Those in the tunnel are other hosts than those that are not.
         let to = if is_tunnelled { 199 } else { 200 };
-        let from = host(1 + (at % 99) as u8, 30_000 + at);
+        // Of the hosts of all files, some begin other flows in each.
+        let port = 30_000 + at + if at % 4 == 1 { 2000 * number as u16 } else { 0 };
+        let from = host(1 + (at % 99) as u8, port);
         let frame = frame(&from, &host(to, 5000), is_tunnelled);
-        let timestamp = Timestamp::from_secs_nanos(begin, i64::from(at) * 10_000_000);
+        frames.push((Timestamp::from_secs_nanos(begin, i64::from(at / 2) * 20_000_000), frame));
+    }
+    if hosts == Hosts::Typed {
+        let [from, to] = [begin, begin + spacing].map(|it| Timestamp::from_secs_nanos(it, 0));
+        frames.extend(typed(spacing).into_iter().filter(|(at, _)| (from..to).contains(at)));
+        frames.sort_by_key(|(at, _)| *at);
+    }
+    for (timestamp, frame) in frames {
         let wire_len = frame.len() as u32;
         let link_type = LinkType::ETHERNET;
         let packet = Packet { timestamp, data: &frame, wire_len, link_type, interface: 0 };
@@ -243,7 +280,7 @@ fn by_themselves(
     let settings = settings();
     let (_, parts) = run_parts(&mut source, &files, (&settings, jobs), &mut counts, &mut rows)?;
     assert!(
-        source.0.readers().all(|reader| reader.packets() == 2000),
+        source.0.readers().all(|reader| reader.packets() >= 2000),
         "all are read to their ends"
     );
     Ok((rows, counts, parts))
@@ -269,7 +306,7 @@ fn a_part_is_taken_over_whole_or_where_too_much_waits() {
 #[test]
 fn a_part_in_which_flows_go_on_is_read_in_order() {
     let (expected, flows) = in_order(30, Hosts::Same);
-    assert_eq!(flows, 2000);
+    assert_eq!(flows, 1500 + 500 * FILES);
     for waiting_bytes in [0, usize::MAX] {
         let (rows, counts, parts) =
             by_themselves(How::Well, waiting_bytes, 30, Hosts::Same).unwrap();
@@ -282,11 +319,21 @@ fn a_part_in_which_flows_go_on_is_read_in_order() {
 #[test]
 fn pairs_that_do_not_go_on_are_analysed_by_themselves() {
     let (expected, flows) = in_order(30, Hosts::Mixed);
-    assert_eq!(flows, 1000 + 1000 * FILES);
+    assert_eq!(flows, 500 + 1500 * FILES);
     let (rows, counts, parts) = by_themselves(How::Well, usize::MAX, 30, Hosts::Mixed).unwrap();
     assert!(rows == expected);
     assert_eq!((counts.packets, parts.apart), (2000 * FILES, 0));
     assert_eq!((parts.by_pairs, parts.read_again_bytes), (FILES - 1, 0));
+}
+
+/// The pause is longer than what is planned for, so that the connection is found at the border.
+#[test]
+fn a_pair_that_is_remembered_longer_than_planned_is_found() {
+    let (expected, flows) = in_order(600, Hosts::Typed);
+    assert_eq!(flows, 1 + 2000 * FILES);
+    let (rows, _, parts) = by_themselves(How::Well, usize::MAX, 600, Hosts::Typed).unwrap();
+    assert!(rows == expected);
+    assert!(parts.by_pairs < FILES - 1 && parts.read_again_bytes > 0, "{parts:?}");
 }
 
 /// What is in a tunnel has the name of the tunnel, which goes on although the hosts in it are new.
