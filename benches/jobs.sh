@@ -47,7 +47,7 @@ done
 seconds=$("$netsniff" info --json "$capture" | jq '.duration | tonumber | ceil + 1')
 for net in $(seq "$files"); do
     # A key for each, and the same in every run.
-    printf '%064x' "$net" >"$scratch/key"
+    printf '%s' "$net" | sha256sum | cut -c1-64 >"$scratch/key"
     chmod 600 "$scratch/key"
     "$netsniff" anonymize -m cryptopan -k "$scratch/key" --payload keep "$capture" "$scratch/mapped.pcap" >/dev/null
     editcap -F nsecpcap -t $((net * seconds)) "$scratch/mapped.pcap" "$scratch/nets/$(printf %03d "$net").pcap"
