@@ -217,6 +217,19 @@ fn rows_wait_while_the_broker_is_away_and_go_once_it_is_back() {
     assert_eq!(broker.records("rows").len(), 3);
 }
 
+/// Behind some errors the client takes nothing any more.
+#[test]
+fn a_client_that_has_given_up_is_replaced() {
+    let broker = broker();
+    broker.broker.create_topic("rows", 1);
+    let identity = identity();
+    let rows = [row(&identity, "conn", 0, FLOW)];
+    let mut receiver = receiver(&broker.url("rows?timeout=2s"));
+    broker.broker.on_once(ApiKey::Produce, |_| Control::Error(ErrorCode::ProducerFenced));
+    assert!(!later(receiver.send(&rows)).is_empty());
+    assert_eq!(receiver.send(&rows), Answer::Each(vec![RowAnswer::Accepted]));
+}
+
 #[test]
 fn what_makes_no_sense_is_said_before_anything_is_sent() {
     for (url, expected) in [
