@@ -68,6 +68,14 @@ pub fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
+/// A number of threads, each of which has buffers of its own.
+pub fn threads(text: &str) -> Result<usize, String> {
+    match at_least_one(text)? {
+        number @ ..=1024 => Ok(number),
+        _ => Err("1024 is the most".to_owned()),
+    }
+}
+
 /// A whole number from 1, or with k, M or G for thousands, millions and thousands of them.
 pub fn count(text: &str) -> Result<u64, String> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -170,6 +178,14 @@ mod tests {
         assert_eq!(nanos("1.5"), Ok(1_500_000_000));
         for wrong in ["", "-1", "1.0000000001", "1.x", "5000000000", "now"] {
             assert!(time(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn threads_are_bounded() {
+        assert_eq!((threads("1"), threads("1024")), (Ok(1), Ok(1024)));
+        for wrong in ["0", "1025", "100000", "x", "-1"] {
+            assert!(threads(wrong).is_err(), "{wrong}");
         }
     }
 

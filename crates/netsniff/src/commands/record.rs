@@ -57,7 +57,7 @@ pub struct RecordArgs {
     #[arg(long)]
     index: bool,
     /// Rings for each interface, each with a thread; one recorder writes the packets of all in order
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = netsniff_console::quantity::at_least_one)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = netsniff_console::quantity::threads)]
     workers: usize,
     /// Record only the packets that match, in the language of pcap-filter(7)
     #[arg(short, long, value_name = "EXPR")]

@@ -258,7 +258,7 @@ fn threads_beyond_the_files_are_not_begun() {
     let (output, files) = (scratch.path().join("logs"), [PathBuf::from(capture)]);
     let (expected, _) = analysed(&files, &output, &["--workers", "1"]);
     // With a share of the bounds for each of them, flows would be ended early.
-    let (told, _) = analysed(&files, &output, &["--jobs", "1000000"]);
+    let (told, _) = analysed(&files, &output, &["--jobs", "1024"]);
     assert_eq!(differences(&expected, &told), [] as [String; 0]);
 }
 

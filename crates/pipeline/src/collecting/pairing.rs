@@ -11,6 +11,9 @@ use netsniff_packet::Timestamp;
 
 /// Records that wait for their opposite, of all exporters: some 300 bytes each.
 const MOST: usize = 1 << 17;
+/// Records of one connection that wait, each of which is looked at when another one comes. Exporters tell parts of a connection further
+/// apart than a record waits, unless somebody forges them.
+const MOST_OF_ONE: usize = 64;
 
 /// A record with the connection that it tells of.
 #[derive(Clone, Debug)]
@@ -169,6 +172,13 @@ impl Pairing {
         {
             take(Known { first: first.1, second: None });
         }
+        let of_one = self.waiting.get(&place);
+        if let Some(of_one) = of_one.filter(|waiting| waiting.len() >= MOST_OF_ONE)
+            && let Some(&(oldest, _)) = of_one.front()
+            && let Some(first) = self.remove(&place, oldest)
+        {
+            take(Known { first, second: None });
+        }
         let number = self.next;
         self.next += 1;
         self.deadlines.insert((half.arrived + self.window, number), place);
@@ -211,5 +221,61 @@ impl Pairing {
         while let Some((_, first)) = self.take_first(Timestamp::MAX) {
             take(Left::Now, Known { first, second: None });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use netsniff_ipfix::sampling::Sampling;
+    use netsniff_ipfix::{Exporter, Protocol, Transport};
+    use netsniff_packet::Address;
+
+    use super::*;
+
+    const WINDOW: Duration = Duration::from_secs(10);
+
+    /// A record of one of two directions, from `start` on for a second.
+    fn half(is_back: bool, start: i64) -> Half {
+        let hosts = [1, 2].map(|last| Address::from_v4([192, 0, 2, last]));
+        let [source, destination] = if is_back { [hosts[1], hosts[0]] } else { hosts };
+        let [source_port, destination_port] = if is_back { [53, 4000] } else { [4000, 53] };
+        let at = |seconds| Some(Timestamp::from_secs_nanos(seconds, 0));
+        let flow = Flow {
+            source,
+            destination,
+            source_port,
+            destination_port,
+            protocol: 17,
+            icmp: None,
+            forward: Sent { start: at(start), end: at(start + 1), ..Sent::default() },
+            reverse: None,
+            direction: None,
+            end_reason: None,
+            sampling: Sampling::Untold,
+            vlan: None,
+            ingress: None,
+            egress: None,
+            template: None,
+            is_touched: false,
+        };
+        let exporter = Exporter { address: hosts[0], port: 2055, transport: Transport::Udp };
+        let stream = StreamKey { exporter, domain: 0, protocol: Protocol::Ipfix };
+        Half::new(stream, flow, Timestamp::from_secs_nanos(0, 0))
+    }
+
+    #[test]
+    fn forged_records_of_one_connection_are_not_all_looked_at() {
+        let mut pairing = Pairing::new(WINDOW);
+        let mut known = Vec::new();
+        // Each an hour after the other, so that no record of the other direction fits all.
+        let many = MOST_OF_ONE as i64 + 10;
+        (0..many).for_each(|hour| pairing.add(half(false, hour * 3600), |it| known.push(it)));
+        assert_eq!((pairing.len(), known.len()), (MOST_OF_ONE, 10));
+        assert!(known.iter().zip(0..).all(|(it, hour)| it.second.is_none()
+            && it.first.flow.start() == Some(Timestamp::from_secs_nanos(hour * 3600, 0))));
+        // The latest still finds its opposite.
+        pairing.add(half(true, (many - 1) * 3600 + 5), |it| known.push(it));
+        assert!(known.last().unwrap().second.is_some());
+        assert_eq!(pairing.len(), MOST_OF_ONE - 1);
     }
 }

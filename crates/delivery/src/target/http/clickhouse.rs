@@ -11,6 +11,10 @@ pub(super) struct ClickHouse {
     has_query: bool,
 }
 
+/// Codes of errors that speak of the query or the table (`ErrorCodes.cpp` of ClickHouse): columns, tables and databases that are not
+/// there, syntax, formats and settings.
+const SET_UP: [u32; 7] = [16, 47, 60, 62, 73, 81, 115];
+
 impl ClickHouse {
     pub(super) fn new(address: &Address) -> Self {
         Self { has_query: address.parameters.iter().any(|(name, _)| name == "query") }
@@ -28,6 +32,13 @@ impl Form for ClickHouse {
 
     fn is_of_one_log(&self) -> bool {
         !self.has_query
+    }
+
+    /// An error begins as `Code: 62. DB::Exception`.
+    fn speaks_of_rows(&self, body: &[u8]) -> bool {
+        let text = String::from_utf8_lossy(body);
+        let code = text.strip_prefix("Code: ").and_then(|rest| rest.split_once('.'));
+        !code.is_some_and(|(code, _)| code.parse().is_ok_and(|code| SET_UP.contains(&code)))
     }
 
     /// A block of one name (`insert_deduplication_token`) is taken once.

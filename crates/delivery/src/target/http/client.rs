@@ -7,7 +7,7 @@ use anyhow::{Context as _, ensure};
 use base64ct::{Base64, Encoding as _};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use ureq::config::Config;
-use ureq::http::{Uri, header};
+use ureq::http::{HeaderValue, Uri, header};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
@@ -127,6 +127,11 @@ fn authorization(address: &mut Address) -> anyhow::Result<(Option<String>, Vec<S
         format!("Basic {}", Base64::encode_string(format!("{user}:{password}").as_bytes()))
     });
     let header = whole.or(basic);
+    let is_header = |text: &String| HeaderValue::from_str(text).is_ok();
+    ensure!(
+        header.as_ref().is_none_or(is_header),
+        "authorization= has signs that no header may have"
+    );
     // Behind the name of the scheme, or the whole where there is none.
     let sent = header.as_ref().and_then(|header| header.split_whitespace().last());
     let secrets = sent.map(str::to_owned).into_iter().chain(password).collect();

@@ -146,6 +146,17 @@ mod tests {
     }
 
     #[test]
+    fn clickhouse_tells_a_wrong_query_from_wrong_rows() {
+        let form = clickhouse::ClickHouse::new(&Address::parse("http://h").unwrap());
+        let reply = |code: u8| {
+            let body = format!("Code: {code}. DB::Exception: why. (NAME)").into_bytes();
+            judge(&form, &Reply { status: 400, retry_after: None, body }, 1)
+        };
+        assert!(matches!(reply(62), Answer::Later { .. }), "syntax");
+        assert!(matches!(reply(27), Answer::Unfit { .. }), "a value that cannot be parsed");
+    }
+
+    #[test]
     fn only_what_speaks_of_rows_refuses_them() {
         let form = ndjson::Ndjson;
         let reply = |status| Reply { status, retry_after: None, body: b"why\x1b[2J\n".to_vec() };

@@ -87,7 +87,7 @@ impl DeliveryBounds {
 }
 
 /// The receivers of some URLs, each of which is there once.
-pub(super) fn targets(urls: &[String]) -> Result<Vec<Target>, UsageError> {
+fn targets(urls: &[String]) -> Result<Vec<Target>, UsageError> {
     let open = |(at, url): (usize, &String)| {
         if urls.iter().take(at).any(|before| before == url) {
             return Err(UsageError(format!("--deliver {} is there twice", bare(url))));

@@ -4,11 +4,12 @@ mod args;
 
 use std::path::PathBuf;
 
+use anyhow::Context as _;
 use netsniff_console::{DONE, UNDELIVERED, UsageError, say};
+use netsniff_delivery::address::bare;
 use netsniff_delivery::delivery::targets as urls;
-use netsniff_delivery::{Books, Delivery};
+use netsniff_delivery::{Books, Delivery, Target};
 
-use self::args::targets;
 pub use self::args::{Delivering, DeliveryArgs, DeliveryBounds, DeliveryPlan, undelivered};
 
 /// Deliver what earlier runs left in their spools
@@ -46,18 +47,22 @@ pub fn run(args: &DeliverArgs) -> anyhow::Result<u8> {
     if found.is_empty() {
         say(&format!("{} has no spool", args.spool.display()));
     }
-    let DeliveryPlan { targets, settings, patience, .. } =
-        args.bounds.plan(&args.spool, targets(&found)?);
-    let start = |target| {
+    let DeliveryPlan { settings, patience, .. } = args.bounds.plan(&args.spool, Vec::new());
+    let start = |url: &String| {
+        let target = Target::open(url).with_context(|| bare(url))?;
         let delivery = Delivery::start(target, &settings)?;
         delivery.spool().close();
         Ok(delivery)
     };
-    let started: Vec<_> = targets.into_iter().map(start).collect::<anyhow::Result<_>>()?;
-    let books = Delivering::new(started, patience).finish();
+    // One that cannot be delivered to, for want of a secret, say, keeps nobody from the others.
+    let (started, failed): (Vec<_>, Vec<anyhow::Result<_>>) =
+        found.iter().map(start).partition(Result::is_ok);
+    failed.iter().filter_map(|it| it.as_ref().err()).for_each(|error| say(&format!("{error:#}")));
+    let books = Delivering::new(started.into_iter().flatten().collect(), patience).finish();
     undelivered(&books).for_each(|said| say(&said));
     print(args, &books)?;
-    Ok(if books.iter().all(Books::is_whole) { DONE } else { UNDELIVERED })
+    let is_whole = failed.is_empty() && books.iter().all(Books::is_whole);
+    Ok(if is_whole { DONE } else { UNDELIVERED })
 }
 
 fn print(args: &DeliverArgs, books: &[Books]) -> anyhow::Result<()> {

@@ -242,6 +242,30 @@ fn without_a_receiver_rows_stay_and_are_delivered_later() {
     assert_eq!((code, number(&books[0], "found")), (0, 0), "nothing is there twice");
 }
 
+/// One receiver of whom the secret is gone keeps nobody else from getting what is left.
+#[test]
+fn what_is_left_goes_to_those_that_can_be_reached() {
+    let folder = Folder::new("deliver-secret");
+    let spool = folder.path("spool");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let plain = format!("http://127.0.0.1:{port}/plain");
+    let secret = folder.path("secret");
+    fs::write(&secret, "hidden").unwrap();
+    let guarded =
+        format!("http://127.0.0.1:{port}/guarded?user=u&password=file:{}", secret.display());
+    let (code, _) = deliver(&folder, &[plain, guarded], &["--deliver-wait", "100ms"]);
+    assert_eq!(code, 5);
+    fs::remove_file(&secret).unwrap();
+    let receiver = Receiver::listen(TcpListener::bind(("127.0.0.1", port)).unwrap(), |_| Act::Take);
+    let out = netsniff(&["deliver", spool.to_str().unwrap(), "--deliver-wait", "2s"]);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(5), "{said}");
+    assert!(said.contains("/guarded") && said.contains("password=file:"), "{said}");
+    assert!(is_all(&receiver, &office(&folder)));
+}
+
 #[test]
 fn a_run_that_is_killed_loses_nothing_that_its_spool_took() {
     let folder = Folder::new("deliver-killed");

@@ -2,7 +2,7 @@
 
 use netsniff_analysis::Options;
 use netsniff_console::UsageError;
-use netsniff_console::quantity::at_least_one;
+use netsniff_console::quantity::threads;
 use netsniff_pipeline::Jobs;
 
 /// Bytes of rows that may wait of a file that is analysed before its turn, where no memory is told.
@@ -13,7 +13,7 @@ const WAITING_BYTES: usize = 256 << 20;
 pub(super) struct JobArgs {
     /// Threads that each analyse a file by itself. Pairs of hosts that go on from one file to the next are analysed in
     /// order, and the logs are the same
-    #[arg(long, value_name = "N", value_parser = at_least_one, conflicts_with_all = ["interfaces", "follow", "workers", "from", "to", "reorder"])]
+    #[arg(long, value_name = "N", value_parser = threads, conflicts_with_all = ["interfaces", "follow", "workers", "from", "to", "reorder"])]
     jobs: Option<usize>,
 }
 

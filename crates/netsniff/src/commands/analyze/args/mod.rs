@@ -20,7 +20,7 @@ use netsniff_analysis::locality::LocalNets;
 use netsniff_analysis::protocol::ProtocolSet;
 use netsniff_analysis::{Limits, Options};
 use netsniff_console::paths::is_stdin;
-use netsniff_console::quantity::{at_least_one, interval, percentage, size};
+use netsniff_console::quantity::{at_least_one, interval, percentage, size, threads};
 use netsniff_console::{UsageError, say};
 use netsniff_output::{LogSet, RowStyle};
 use netsniff_packet::decode::TunnelPorts;
@@ -168,7 +168,7 @@ pub struct AnalyzeArgs {
     urgent: UrgentArg,
     /// Threads that analyse; as many as processors unless told. Live, rings for each interface; 1 unless
     /// told
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = threads)]
     workers: Option<usize>,
     #[command(flatten)]
     jobs: JobArgs,
