@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
@@ -61,12 +61,41 @@ impl Place {
                 let tls = ClientConnection::new(Arc::clone(config), name.clone());
                 let mut stream = StreamOwned::new(tls.map_err(io::Error::other)?, connect(found)?);
                 // Whoever is not trusted gets no row.
+                let mut socket = Until { socket: &mut stream.sock, end: Instant::now() + PATIENCE };
                 while stream.conn.is_handshaking() {
-                    stream.conn.complete_io(&mut stream.sock)?;
+                    stream.conn.complete_io(&mut socket)?;
                 }
+                stream.sock.set_read_timeout(Some(PATIENCE))?;
                 Ok(Open::Tls(Box::new(stream)))
             }
         }
+    }
+}
+
+/// A socket that is read up to a time, however often a little comes.
+struct Until<'a> {
+    socket: &'a mut TcpStream,
+    end: Instant,
+}
+
+impl Read for Until<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let rest = self.end.saturating_duration_since(Instant::now());
+        if rest.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        self.socket.set_read_timeout(Some(rest))?;
+        self.socket.read(into)
+    }
+}
+
+impl Write for Until<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
     }
 }
 

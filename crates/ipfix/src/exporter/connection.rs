@@ -30,7 +30,7 @@ pub struct Connection<'a> {
     pub end: Option<Timestamp>,
     /// Address of the originator.
     pub originator: Address,
-    /// Address of the responder, of the same version of IP.
+    /// Address of the responder.
     pub responder: Address,
     /// Ports of both, originator first; 0 for protocols without ports.
     pub ports: [u16; 2],

@@ -116,7 +116,7 @@ pub enum Group {
 impl Group {
     /// All groups, in the order of their weights.
     pub const ALL: [(Self, &'static str); 15] = [
-        (Self::Ipv6, "addresses are of IPv6"),
+        (Self::Ipv6, "an address is of IPv6; the other one may be IPv4-mapped"),
         (Self::Icmp, "the protocol is ICMP or ICMPv6: type and code in place of ports"),
         (Self::Nanoseconds, "`time=ns`: times in nanoseconds in place of milliseconds"),
         (Self::End, "`duration` is set, or there was one packet alone"),
@@ -141,7 +141,7 @@ impl Group {
 
     const fn holds(self, told: &Connection<'_>, is_nanoseconds: bool) -> bool {
         match self {
-            Self::Ipv6 => !told.originator.is_v4(),
+            Self::Ipv6 => !(told.originator.is_v4() && told.responder.is_v4()),
             Self::Icmp => told.icmp.is_some(),
             Self::Nanoseconds => is_nanoseconds,
             Self::End => told.end.is_some(),

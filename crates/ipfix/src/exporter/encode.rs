@@ -86,10 +86,13 @@ pub(super) fn end(of: &RunEnd<'_>, domain: u32, totals: [u64; 3], out: &mut Vec<
 
 fn put(kind: Type, value: Value<'_>, out: &mut Vec<u8>) -> Result<(), Untellable> {
     match (kind, value) {
-        (_, Value::Address(address)) => match address.to_ip() {
-            std::net::IpAddr::V4(address) => out.extend_from_slice(&address.octets()),
-            std::net::IpAddr::V6(address) => out.extend_from_slice(&address.octets()),
-        },
+        (kind, Value::Address(address)) => {
+            // An address of IPv4 has that in its last bytes (RFC 4291, 2.5.5.2).
+            let [high, low] = address.words().map(u64::to_be_bytes);
+            let bytes = [high, low].concat();
+            let length = usize::from(kind.length()).min(bytes.len());
+            out.extend_from_slice(bytes.get(bytes.len() - length..).unwrap_or_default());
+        }
         (Type::Nanoseconds, Value::Time(time)) => {
             out.extend_from_slice(&ntp(time).ok_or(Untellable::Time)?.to_be_bytes());
         }

@@ -137,15 +137,18 @@ fn each_group_is_a_template_and_all_of_them_are_read() {
         protocol: 58,
         ..connection(0)
     });
+    all.push(Connection { originator: v6, ..bare });
+    all.push(Connection { responder: v6, ..full });
     let told: Vec<_> = all.iter().copied().map(Told::from).collect();
     let mut collector = Collector::new(Limits::default());
     let (messages, number) = send(&mut exporter, &told);
     let flows = read(&mut collector, &messages);
-    assert_eq!((number, flows.len(), books(&collector).templates_told), (1, 6, 6));
+    assert_eq!((number, flows.len(), books(&collector).templates_told), (1, 8, 6));
     for (flow, told) in flows.iter().zip(&all) {
         let groups = Groups::of(told, true);
         assert_eq!(flow.template, Some(FIRST_TEMPLATE + groups.0));
-        assert_eq!((flow.source, flow.icmp), (told.originator, told.icmp));
+        let hosts = (told.originator, told.responder);
+        assert_eq!(((flow.source, flow.destination), flow.icmp), (hosts, told.icmp));
         assert_eq!(flow.end(), told.end);
         assert_eq!(flow.vlan, told.vlan);
     }

@@ -39,6 +39,8 @@ const REFRESH_MESSAGES: u32 = 100;
 /// How long a collector over UDP has to learn a template, before the next message comes: those that read in several threads may
 /// read both at once.
 const LEARN: Duration = Duration::from_millis(10);
+/// How long a host has to tell that nobody listens, where that was so before.
+const ASK: Duration = Duration::from_millis(100);
 
 pub(super) fn open(mut address: Address) -> anyhow::Result<Opened> {
     let enterprise = number(&mut address, "pen")?.unwrap_or(EXAMPLES);
@@ -89,7 +91,8 @@ fn datagrams(
     let sender = Sender { domain, exporter: Exporter::new(settings) };
     let refresh = refresh.unwrap_or(REFRESH);
     let due = Instant::now();
-    Ok(Datagrams { to, socket: None, sender, refresh, told: None, messages: 0, pause, due })
+    let (socket, told, messages, is_doubtful) = (None, None, 0, false);
+    Ok(Datagrams { to, socket, sender, refresh, told, messages, pause, due, is_doubtful })
 }
 
 fn number(address: &mut Address, name: &str) -> anyhow::Result<Option<u32>> {
@@ -222,6 +225,8 @@ struct Datagrams {
     pause: Duration,
     /// When the next one may be sent.
     due: Instant,
+    /// Whether nobody listened the last time.
+    is_doubtful: bool,
 }
 
 impl Datagrams {
@@ -237,6 +242,17 @@ impl Datagrams {
         self.sender.exporter.begin();
         Ok(socket)
     }
+
+    /// Whether somebody listens again: a message without records is sent, since the system tells only behind a datagram that
+    /// nobody took it.
+    fn ask(&self, socket: &UdpSocket, domain: u32) -> std::io::Result<()> {
+        let mut message = Vec::new();
+        let built = self.sender.exporter.build(domain, now(), &[], &mut message);
+        built.map_err(|why| std::io::Error::other(why.words()))?;
+        socket.send(&message)?;
+        std::thread::sleep(ASK);
+        socket.take_error()?.map_or(Ok(()), Err)
+    }
 }
 
 impl Receiver for Datagrams {
@@ -245,19 +261,26 @@ impl Receiver for Datagrams {
             Ok(socket) => socket,
             Err(error) => return Answer::later(error),
         };
+        if self.is_doubtful {
+            if let Err(error) = self.ask(&socket, self.sender.domain(rows)) {
+                self.socket = Some(socket);
+                return Answer::later(error);
+            }
+            self.is_doubtful = false;
+        }
         if self.told.is_none_or(|told| told.elapsed() >= self.refresh) {
             self.sender.exporter.tell_templates_again();
             (self.told, self.messages) = (Some(Instant::now()), 0);
         }
         let (told, messages) = (&mut self.told, &mut self.messages);
-        let (pause, due) = (self.pause, &mut self.due);
+        let (pause, due, is_doubtful) = (self.pause, &mut self.due, &mut self.is_doubtful);
         let answers = self.sender.send(rows, |message, built, exporter| {
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
             // What was not sent in time is not made up for.
             *due = (*due).max(Instant::now()) + pause;
             // What failed is told by the next call: then the collector may have been started anew.
             if let Err(error) = socket.send(message) {
-                *told = None;
+                (*told, *is_doubtful) = (None, true);
                 exporter.forget_templates();
                 return Err(error);
             }

@@ -105,9 +105,6 @@ impl Columns<'_> {
         // The time of the last packet is not known where it is that of another one, or before it.
         let is_alone = self.orig_pkts.saturating_add(self.resp_pkts) == 1;
         let duration = self.duration.map(time).transpose()?.or(is_alone.then_some(0));
-        if self.originator.is_ipv4() != self.responder.is_ipv4() {
-            return Err("addresses of two versions of IP are in no record of IPFIX".to_owned());
-        }
         let text = |of: &'a Option<Cow<'_, str>>| of.as_deref().unwrap_or_default();
         let (state, history) = (text(&self.conn_state), text(&self.history));
         let is_tcp = self.ip_proto == TCP;

@@ -10,7 +10,7 @@ use krafka::producer::{Acks, Producer};
 use krafka::{Compression, Kafka, KrafkaError, Record};
 use rustls::RootCertStore;
 use tokio::runtime::{Builder, Runtime};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::super::{said, tls};
 use crate::Address;
@@ -48,6 +48,7 @@ struct Security {
 struct Open {
     producer: Option<Producer>,
     runtime: Option<Runtime>,
+    patience: Duration,
 }
 
 impl Client {
@@ -90,7 +91,7 @@ impl Client {
     fn connect(&self) -> Result<Open, KrafkaError> {
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
         // What is left of it is shut down with it, also behind an error.
-        let mut open = Open { producer: None, runtime: None };
+        let mut open = Open { producer: None, runtime: None, patience: self.patience };
         let request = self.patience / 2;
         let kafka = Kafka::builder(&self.brokers)
             .client_id("netsniff")
@@ -128,9 +129,11 @@ impl Open {
         runtime.block_on(async {
             let mut handles = Vec::with_capacity(records.len());
             let mut failed: Vec<(String, KrafkaError)> = Vec::new();
+            let end = Instant::now() + self.patience;
             for record in records {
-                // A topic that cannot be found takes its time to be so, for one record.
-                let before = failed.iter().find(|(topic, _)| *topic == record.topic);
+                // A topic that cannot be found takes its time to be so, for one record, and many take no more than all may.
+                let is_late = Instant::now() >= end;
+                let before = failed.iter().find(|(topic, _)| is_late || *topic == record.topic);
                 if let Some((_, error)) = before {
                     handles.push(Err(error.clone()));
                     continue;
@@ -142,12 +145,16 @@ impl Open {
                 }
                 handles.push(handle);
             }
-            // Each has an outcome within the time that records may take.
-            let _ = producer.flush().await;
+            // Each has an outcome within the time that records may take, if the client keeps to it.
+            let end = Instant::now() + self.patience * 2;
+            let _ = timeout_at(end, producer.flush()).await;
             let mut results = Vec::with_capacity(handles.len());
             for handle in handles {
                 results.push(match handle {
-                    Ok(handle) => handle.await.err(),
+                    Ok(handle) => match timeout_at(end, handle).await {
+                        Ok(done) => done.err(),
+                        Err(late) => Some(late.into()),
+                    },
                     Err(error) => Some(error),
                 });
             }

@@ -55,7 +55,7 @@ impl Records {
         while let Some(group) = groups.pop() {
             let records: Vec<_> = group.iter().map(|(_, record)| record.clone()).collect();
             let is_single = records.len() == 1;
-            let mut unfit = Vec::new();
+            let (mut unfit, mut untimed) = (Vec::new(), Vec::new());
             for ((at, record), error) in group.into_iter().zip(self.client.send(records)) {
                 let Some(error) = error else {
                     set(answers, at, RowAnswer::Accepted);
@@ -65,6 +65,12 @@ impl Records {
                     unfit.push((at, record));
                     continue;
                 }
+                if is_of_time(&error) && record.timestamp.is_some() {
+                    let mut record = record;
+                    record.timestamp = None;
+                    untimed.push((at, record));
+                    continue;
+                }
                 let why = self.client.told(&error);
                 let is_refused = is_of_records(&error);
                 let answer =
@@ -72,9 +78,15 @@ impl Records {
                 set(answers, at, answer);
             }
             let half = unfit.split_off(unfit.len() / 2);
-            groups.extend([half, unfit].into_iter().filter(|part| !part.is_empty()));
+            groups.extend([half, unfit, untimed].into_iter().filter(|part| !part.is_empty()));
         }
     }
+}
+
+/// Whether a broker takes no records of such times (`message.timestamp.after.max.ms`, an hour ahead of its clock unless told). A record
+/// is then sent without its time: the row has it as well.
+const fn is_of_time(error: &KrafkaError) -> bool {
+    matches!(error, KrafkaError::Broker { code: ErrorCode::InvalidTimestamp, .. })
 }
 
 fn set(answers: &mut [RowAnswer], at: usize, answer: RowAnswer) {
@@ -86,10 +98,11 @@ fn set(answers: &mut [RowAnswer], at: usize, answer: RowAnswer) {
 /// Whether an error speaks of the records themselves. All others may be due to how a cluster or an address is set up.
 const fn is_of_records(error: &KrafkaError) -> bool {
     use ErrorCode::{InvalidRecord, MessageTooLarge, RecordListTooLarge};
-    matches!(
-        error,
-        KrafkaError::Broker { code: MessageTooLarge | RecordListTooLarge | InvalidRecord, .. }
-    )
+    is_of_time(error)
+        || matches!(
+            error,
+            KrafkaError::Broker { code: MessageTooLarge | RecordListTooLarge | InvalidRecord, .. }
+        )
 }
 
 impl Receiver for Records {

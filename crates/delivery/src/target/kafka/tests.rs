@@ -175,6 +175,27 @@ fn only_what_speaks_of_rows_refuses_them() {
     assert_eq!(broker.records("rows").len(), 0);
 }
 
+/// A broker that takes no records of an hour ahead gets them without their time.
+#[test]
+fn rows_of_times_that_no_broker_takes_have_that_of_their_arrival() {
+    let broker = broker();
+    broker.broker.create_topic("rows", 1);
+    let identity = identity();
+    let rows = [row(&identity, "conn", 0, FLOW), row(&identity, "conn", 1, FLOW)];
+    // Both together, and the first one alone.
+    broker.broker.on_times(ApiKey::Produce, 2, |_| Control::Error(ErrorCode::InvalidTimestamp));
+    let answer = receiver(&broker.url("rows?timeout=5s")).send(&rows);
+    assert_eq!(answer, Answer::Each(vec![RowAnswer::Accepted; 2]));
+    let found = broker.records("rows");
+    let own = found.iter().filter(|it| it.timestamp == 1_700_000_000_500).count();
+    assert_eq!((found.len(), own), (2, 1));
+
+    broker.broker.on(ApiKey::Produce, |_| Control::Error(ErrorCode::InvalidTimestamp));
+    let answer = receiver(&broker.url("rows?timeout=5s")).send(&rows[..1]);
+    let Answer::Each(answers) = answer else { panic!("{answer:?}") };
+    assert!(matches!(answers[..], [RowAnswer::Refused(_)]), "{answers:?}");
+}
+
 /// A broker that takes no more than so many records at once refuses none.
 #[test]
 fn rows_that_are_unfit_together_are_sent_in_parts() {

@@ -135,14 +135,17 @@ pub(super) fn connections(listener: TcpListener, shared: Shared) -> anyhow::Resu
                 }
                 Ok((stream, peer)) => {
                     open.fetch_add(1, Ordering::Relaxed);
-                    let (shared, open) = (shared.clone(), Arc::clone(&open));
+                    let (shared, counted) = (shared.clone(), Arc::clone(&open));
                     let serve = move || {
                         connection(stream, peer, &shared);
-                        open.fetch_sub(1, Ordering::Relaxed);
+                        counted.fetch_sub(1, Ordering::Relaxed);
                     };
                     match thread::Builder::new().name("tcp".to_owned()).spawn(serve) {
                         Ok(thread) => threads.push(thread),
-                        Err(error) => say(&format!("cannot start a thread for {peer}: {error}")),
+                        Err(error) => {
+                            open.fetch_sub(1, Ordering::Relaxed);
+                            say(&format!("cannot start a thread for {peer}: {error}"));
+                        }
                     }
                 }
                 Err(error) => {
