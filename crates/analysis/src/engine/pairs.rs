@@ -29,10 +29,13 @@ impl Observer for Nobody {
 pub struct BoundaryScan(DecodeStage);
 
 impl BoundaryScan {
-    /// Nothing read so far. More than `most` pairs are not noted.
+    /// Nothing read of a part so far, which is the one that counts so. More than `most` pairs are not noted.
+    ///
+    /// Time is that of an engine [of this part](Engine::of_part), so that both believe the same stamps.
     #[must_use]
-    pub fn new(limits: Limits, options: Options, most: usize) -> Self {
+    pub fn new(limits: Limits, options: Options, part: u32, most: usize) -> Self {
         let mut stage = DecodeStage::new(limits, options, super::ROUND);
+        stage.begin_part(part);
         stage.note_boundary(most);
         Self(stage)
     }
@@ -158,4 +161,47 @@ fn end_round<O: Observer>(
     shard.round(wanted, units.holes(), bytes, watermark, observer);
     stage.clear_units();
     observer.complete(watermark);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use netsniff_packet::{Address, LinkType, Packet};
+    use netsniff_traffic::frame::{Host, udp_frame};
+
+    use super::*;
+    use crate::key::FlowKey;
+
+    /// Datagrams between 10.0.0.1 and another host, each at a second.
+    fn datagrams(of: &[(i64, u8)]) -> Batch {
+        let mut batch = Batch::default();
+        for &(second, last) in of {
+            let host = |last| Host::new(IpAddr::from([10, 0, 0, last]), 4000);
+            let data = udp_frame(&host(1), &host(last), 0, b"hello").unwrap();
+            let timestamp = Timestamp::from_secs_nanos(second, 0);
+            let wire_len = data.len() as u32;
+            let link_type = LinkType::ETHERNET;
+            let packet = Packet { timestamp, data: &data, wire_len, link_type, interface: 0 };
+            assert!(batch.push(&packet));
+        }
+        batch
+    }
+
+    #[test]
+    fn a_scan_has_the_time_of_the_engine_of_its_part() {
+        let batch = datagrams(&[(20, 8), (2000, 9), (21, 2), (22, 2)]);
+        let (limits, options) = (Limits::default(), Options::default());
+        let mut scan = BoundaryScan::new(limits, options.clone(), 2, 9);
+        scan.batch(&batch, &mut ());
+        let begun = (2, Timestamp::from_secs_nanos(0, 0));
+        let mut engine = Engine::of_part(limits, options, 1, begun, &mut Nobody);
+        engine.note_boundary(9);
+        engine.batch_with(&batch, &mut (), &mut Nobody);
+        let host = |last| Address::from_v4([10, 0, 0, last]);
+        for boundary in [scan.finish(), engine.take_boundary()] {
+            let first = boundary.unwrap().first(FlowKey::pair(host(1), host(2)));
+            assert_eq!(first, Some(Timestamp::from_secs_nanos(21, 0)));
+        }
+    }
 }

@@ -156,7 +156,8 @@ fn boundary<P: OpenPart>(
 ) -> Option<Boundary> {
     let (mut source, mut intake) = parts.open(claim.part, PartReading::Pairs)?;
     let most = most_pairs(board.waiting_bytes());
-    let mut scan = BoundaryScan::new(settings.limits, settings.options.clone(), most);
+    let options = settings.options.clone();
+    let mut scan = BoundaryScan::new(settings.limits, options, claim.number, most);
     let mut batch = Batch::default();
     loop {
         let progress = source.read_batch(&mut batch).ok().filter(|_| board.is_planned())?;
