@@ -40,6 +40,8 @@ struct Span {
     until: Timestamp,
     /// Another pair of its group, or itself: a step on the way to the one that stands for all.
     group: u32,
+    /// How many pairs it stands for, with itself.
+    stands_for: u32,
 }
 
 impl Boundary {
@@ -67,9 +69,23 @@ impl Boundary {
     pub(super) fn level(&mut self, ip: &Ip, now: Timestamp) {
         let Some(place) = self.note(ip, now) else { return };
         let outermost = *self.outermost.get_or_insert(place);
-        let (one, other) = (self.stands_for(outermost), self.stands_for(place));
-        if let Some(span) = self.spans.get_mut(other as usize) {
-            span.group = one;
+        self.join(self.leader(outermost), self.leader(place));
+    }
+
+    /// Makes one group of two, by the pairs that stand for them. The smaller one joins the larger one: so there are few
+    /// steps to whoever stands for all, however a sender nests his packets.
+    fn join(&mut self, one: u32, other: u32) {
+        let size = |place: u32| self.spans.get(place as usize).map_or(0, |span| span.stands_for);
+        if one == other {
+            return;
+        }
+        let all = size(one) + size(other);
+        let (large, small) = if size(one) < size(other) { (other, one) } else { (one, other) };
+        if let Some(span) = self.spans.get_mut(small as usize) {
+            span.group = large;
+        }
+        if let Some(span) = self.spans.get_mut(large as usize) {
+            span.stands_for = all;
         }
     }
 
@@ -98,12 +114,12 @@ impl Boundary {
         }
         let place = u32::try_from(self.spans.len()).ok()?;
         self.places.insert(pair, place);
-        self.spans.push(Span { pair, first: now, until: now, group: place });
+        self.spans.push(Span { pair, first: now, until: now, group: place, stands_for: 1 });
         Some(place)
     }
 
     /// The place of the pair that stands for the group of the one at `place`.
-    fn stands_for(&self, mut place: u32) -> u32 {
+    fn leader(&self, mut place: u32) -> u32 {
         while let Some(span) = self.spans.get(place as usize)
             && span.group != place
         {
@@ -130,13 +146,14 @@ impl Boundary {
     pub fn crossing(&self, remembered: &Remembered) -> Crossing {
         let goes_on =
             |span: &Span| remembered.0.get(&span.pair).is_some_and(|until| span.first < *until);
-        let places = || (0..).zip(&self.spans);
-        let groups: HashSet<u32> = places()
-            .filter(|(_, span)| goes_on(span))
-            .map(|(place, _)| self.stands_for(place))
-            .collect();
-        let is_of_one = |place| groups.contains(&self.stands_for(place));
-        let crossing = places().filter(|(place, _)| is_of_one(*place));
+        let with_leaders =
+            || (0..).zip(&self.spans).map(|(place, span)| (self.leader(place), span));
+        let groups: HashSet<u32> =
+            with_leaders().filter(|(_, span)| goes_on(span)).map(|(leader, _)| leader).collect();
+        if groups.is_empty() {
+            return Crossing::default();
+        }
+        let crossing = with_leaders().filter(|(leader, _)| groups.contains(leader));
         Crossing(crossing.map(|(_, span)| span.pair).collect())
     }
 }
@@ -285,6 +302,33 @@ mod tests {
         let all = [(1, 2), (3, 4), (5, 6), (9, 10), (11, 12), (7, 8)];
         let all = all.map(|(one, other)| crossing.has(pair(one, other)));
         assert_eq!(all, [true, true, true, true, true, false]);
+    }
+
+    /// A sender may nest his packets so that each makes a group with the one before.
+    #[test]
+    fn groups_have_few_steps_however_packets_are_nested() {
+        let mut boundary = Boundary::new(Limits::default(), 1 << 12);
+        let nested = |at: u16| {
+            let [high, low] = at.to_be_bytes();
+            Ip { destination: Address::from_v4([10, 0, high, low]), ..ip(protocol::IPV4, 1, 2) }
+        };
+        for at in 1..1 << 12 {
+            boundary.packet(Some(&nested(at)), AT(0));
+            boundary.level(&nested(at - 1), AT(0));
+        }
+        let steps = |mut place: u32| {
+            let next = |place: u32| boundary.spans[place as usize].group;
+            let mut steps = 0;
+            while next(place) != place {
+                (place, steps) = (next(place), steps + 1);
+            }
+            steps
+        };
+        let most = (0..1 << 12).map(steps).max();
+        assert!(most <= Some(12), "{most:?}");
+        let mut remembered = Remembered::default();
+        remembered.note(FlowKey::pair(nested(7).source, nested(7).destination), AT(1));
+        assert_eq!(boundary.crossing(&remembered).0.len(), 1 << 12);
     }
 
     #[test]
