@@ -57,9 +57,13 @@ impl Expectations {
         })
     }
 
-    /// Awaits what `other` awaits, too, between other hosts.
+    /// Awaits what `other` awaits, too, between hosts of which nothing is remembered: what is awaited between them here is
+    /// over.
     pub fn go_on_for(&mut self, other: Self) {
-        self.announced.extend(other.announced);
+        for (route, announced) in other.announced {
+            self.remove(&route);
+            self.announced.insert(route, announced);
+        }
         self.deadlines.extend(other.deadlines);
         self.deadlines.make_contiguous().sort_by_key(|(deadline, _)| *deadline);
         self.name_bytes += other.name_bytes;
@@ -185,6 +189,23 @@ mod tests {
         assert_eq!(expectations.heap_bytes(), BYTES + 3 * DEADLINE_BYTES + 5);
         expectations.add(route(3), announced(), AT(400), &limits);
         assert_eq!(expectations.heap_bytes(), BYTES + DEADLINE_BYTES);
+    }
+
+    #[test]
+    fn what_is_over_gives_its_bytes_back_to_another() {
+        let limits = Limits::default();
+        let named = |len: usize| {
+            let filename = Some(vec![b'x'; len].into_boxed_slice());
+            let transfer = ExpectedTransfer { filename, ..ExpectedTransfer::default() };
+            Announcement { errand: transfer.into(), ..announced() }
+        };
+        let (mut one, mut other) = (Expectations::default(), Expectations::default());
+        one.add(route(1), named(100), AT(0), &limits);
+        other.add(route(1), named(30), AT(500), &limits);
+        one.go_on_for(other);
+        assert_eq!(one.heap_bytes(), BYTES + 2 * DEADLINE_BYTES + 30);
+        assert!(one.take(&route(1), AT(501)).is_some());
+        assert_eq!(one.heap_bytes(), 2 * DEADLINE_BYTES);
     }
 
     #[test]
