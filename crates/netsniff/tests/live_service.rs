@@ -203,6 +203,12 @@ fn a_configuration_that_is_read_again_is_in_force_as_far_as_it_can_be() {
         assert!(Instant::now() < end, "the old log is still there: {}", service.errors());
         std::thread::sleep(Duration::from_millis(20));
     }
+    // And back to the bounds of the start, which are others than those in force.
+    reload(&first, &format!("{read}intel, keep-bytes"));
+    reload(
+        &format!("{first}filter = \"ip\"\n"),
+        &format!("{read}intel; a restart is needed for filter"),
+    );
     service.end();
     fs::remove_dir_all(listed).unwrap();
 }

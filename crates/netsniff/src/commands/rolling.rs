@@ -52,6 +52,15 @@ impl RollArgs {
     }
 }
 
+/// Options of [`RollArgs`] whose bounds can change while a run goes on.
+pub const KEEP_OPTIONS: [&str; 3] = ["keep-bytes", "keep-days", "keep-free"];
+
+/// Those of [`KEEP_OPTIONS`] whose bounds differ.
+pub fn other_bounds(old: &Keep, new: &Keep) -> impl Iterator<Item = &'static str> {
+    let differs = [old.bytes != new.bytes, old.age != new.age, old.free != new.free];
+    KEEP_OPTIONS.into_iter().zip(differs).filter_map(|(option, differs)| differs.then_some(option))
+}
+
 fn kept_size(text: &str) -> Result<u64, String> {
     match size(text)? {
         size if size < LEAST_KEPT => Err("1M is the least".to_owned()),
@@ -106,6 +115,22 @@ mod tests {
         let week = Some(7 * DAY);
         let expected = Keep { files: None, bytes: Some(20 << 30), age: week, free: Some(5 << 30) };
         assert_eq!(keep("-o logs --keep-bytes 20G --keep-days 7 --keep-free 5G"), expected);
+    }
+
+    #[test]
+    fn bounds_that_differ_are_named() {
+        let names = |old, new| {
+            let keep = |words| parsed(words).unwrap().keep();
+            other_bounds(&keep(old), &keep(new)).collect::<Vec<_>>()
+        };
+        let all = "-o logs --keep-bytes 20G --keep-days 7 --keep-free 5G";
+        assert_eq!(names(all, "-o logs"), KEEP_OPTIONS);
+        assert_eq!(names("-o logs", all), KEEP_OPTIONS);
+        assert_eq!(
+            names(all, "-o logs --keep-bytes 20G --keep-days 8"),
+            ["keep-days", "keep-free"]
+        );
+        assert_eq!(names(all, all), [""; 0]);
     }
 
     #[test]

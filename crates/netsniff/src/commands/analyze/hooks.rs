@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use netsniff_analysis::notice::Watch;
 use netsniff_analysis::{Observer as _, Phase, SortKey, Uid};
 use netsniff_console::say;
-use netsniff_output::{ExtractionWriter, LogWriter, RowBuffer, WriterCommands};
+use netsniff_output::{ExtractionWriter, Keep, LogWriter, RowBuffer, WriterCommands};
 use netsniff_packet::Timestamp;
 use netsniff_pipeline::Settings;
 use netsniff_pipeline::books::{BooksLine, BooksScope};
@@ -19,6 +19,7 @@ use crate::commands::live::{
     self, Monitor, Reloading, ReportedLine, Reread, RunHooks, reload_said,
 };
 use crate::commands::record;
+use crate::commands::rolling::{KEEP_OPTIONS, other_bounds};
 
 /// Writes the books down.
 pub(super) struct AnalyzeHooks<'a> {
@@ -38,10 +39,9 @@ pub(super) struct AnalyzeHooks<'a> {
     watch: Option<Arc<Watch>>,
     /// How the configuration is read again, of a service.
     reloading: Option<&'a Reloading<'a, AnalyzeArgs>>,
+    /// The bounds of files that were asked for last.
+    keep: Keep,
 }
-
-/// Options of [`RollArgs`](crate::commands::rolling::RollArgs) that are in force once they are read.
-const KEEP: [&str; 3] = ["keep-bytes", "keep-days", "keep-free"];
 
 impl<'a> AnalyzeHooks<'a> {
     pub(super) fn new(
@@ -66,6 +66,7 @@ impl<'a> AnalyzeHooks<'a> {
             is_verbose: false,
             watch: settings.options.watch.clone(),
             reloading: None,
+            keep: Keep::default(),
         }
     }
 
@@ -74,20 +75,26 @@ impl<'a> AnalyzeHooks<'a> {
         Self { is_verbose, ..self }
     }
 
-    /// The same, which reads its configuration again where it is asked to.
-    pub(super) fn reloading(self, reloading: Option<&'a Reloading<'a, AnalyzeArgs>>) -> Self {
-        Self { reloading, ..self }
+    /// The same, which reads its configuration again where it is asked to. Until then files stay within these bounds.
+    pub(super) fn reloading(
+        self,
+        reloading: Option<&'a Reloading<'a, AnalyzeArgs>>,
+        keep: Keep,
+    ) -> Self {
+        Self { reloading, keep, ..self }
     }
 
     /// Puts in force what can be of a configuration that was read again. Where anything is wrong in it, nothing is.
-    fn take(&self, reread: Reread<AnalyzeArgs>) -> anyhow::Result<String> {
-        let Reread { args, changed } = reread;
+    fn take(&mut self, reread: Reread<AnalyzeArgs>) -> anyhow::Result<String> {
+        let Reread { args, mut changed } = reread;
         let indicators = args.notices().indicators()?;
-        let mut in_force: BTreeSet<_> =
-            KEEP.map(str::to_owned).into_iter().filter(|option| changed.contains(option)).collect();
-        if !in_force.is_empty() {
-            self.commands.keep(args.rolling().keep());
-        }
+        let keep = args.rolling().keep();
+        let before = core::mem::replace(&mut self.keep, keep);
+        let mut in_force: BTreeSet<_> = other_bounds(&before, &keep).map(str::to_owned).collect();
+        // Bounds that were refused once may hold now.
+        self.commands.keep(keep);
+        // They differ from those of the start, but no restart is needed for them.
+        changed.retain(|option| !KEEP_OPTIONS.contains(&option.as_str()));
         if let (Some(watch), Some(indicators)) = (&self.watch, indicators)
             && watch.replace_indicators(indicators)
         {
@@ -148,7 +155,8 @@ impl RunHooks for AnalyzeHooks<'_> {
     }
 
     fn reload(&mut self) -> Option<String> {
-        let reread = (self.reloading?.again)().and_then(|reread| self.take(reread));
+        let reread = (self.reloading?.again)();
+        let reread = reread.and_then(|reread| self.take(reread));
         Some(reread.unwrap_or_else(|error| {
             format!("the configuration is wrong, and stays as it was: {error:#}")
         }))

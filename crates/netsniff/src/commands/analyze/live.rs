@@ -280,7 +280,7 @@ impl Session<'_> {
             self.delivering,
         )
         .verbose(self.args.verbose())
-        .reloading(self.reloading);
+        .reloading(self.reloading, self.args.rolling().keep());
         let aside = UnparsedWriter::new(unparsed);
         let analyses = self.analyses(&places, producers, &aside, recorder.as_ref())?;
         let rings = rings.into_iter().zip(analyses).collect();
