@@ -79,8 +79,9 @@ impl Manifest {
         if rest == text {
             return Ok(());
         }
+        // A run that was killed may have left one.
         let new = self.0.with_extension("jsonl.new");
-        let written = unlinked::create(&new).and_then(|mut file| file.write_all(rest.as_bytes()));
+        let written = unlinked::replace(&new).and_then(|mut file| file.write_all(rest.as_bytes()));
         written.and_then(|()| fs::rename(&new, &self.0)).inspect_err(|_| {
             // The old list stays, and half a new one is of no use.
             let _ = fs::remove_file(&new);
@@ -103,4 +104,45 @@ fn seconds(time: Timestamp) -> String {
     let mut text = Vec::new();
     digits::seconds(&mut text, digits::time_micros(time));
     String::from_utf8_lossy(&text).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory of its own with these files in it, removed at the end.
+    struct Directory(PathBuf);
+
+    impl Directory {
+        fn new(name: &str, files: &[&str]) -> Self {
+            let name = format!("netsniff-manifest-{}-{name}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            let _ = fs::remove_dir_all(&path);
+            fs::create_dir_all(&path).unwrap();
+            files.iter().for_each(|name| fs::write(path.join(name), b"").unwrap());
+            Self(path)
+        }
+    }
+
+    impl Drop for Directory {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn line(file: &str) -> String {
+        format!("{{{FILE}{file}\"}}\n")
+    }
+
+    #[test]
+    fn half_a_new_list_of_a_killed_run_is_no_part_of_the_next() {
+        let directory = Directory::new("stale", &["a", "b"]);
+        let manifest = Manifest::of(&directory.0);
+        fs::write(manifest.path(), line("a") + &line("b")).unwrap();
+        let stale = directory.0.join("manifest.jsonl.new");
+        fs::write(&stale, line("b").repeat(9)).unwrap();
+        manifest.forget(&BTreeSet::from([directory.0.join("a").as_path()])).unwrap();
+        assert_eq!(fs::read_to_string(manifest.path()).unwrap(), line("b"));
+        assert!(!stale.exists());
+    }
 }
