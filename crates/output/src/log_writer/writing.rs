@@ -258,7 +258,10 @@ impl<S: LiveSink> ForgivingSink<S> {
             failing.since.elapsed() >= RECOVERY && books.written.total() > failing.written
         };
         let Some(failing) = self.failing.take_if(is_over) else { return };
-        let missing = books.refused.total() - failing.refused;
+        let refused = books.refused.total();
+        let missing = refused - failing.refused;
+        // Rows that were refused without an error, while a log rested, are told now as well.
+        self.refused = refused;
         self.told.clear();
         if self.on_failure == OnFailure::GoOn {
             let took = failing.since.elapsed().as_secs();
@@ -321,5 +324,63 @@ impl Drop for Done {
         state.close();
         drop(state);
         self.0.room.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::watch::Watch;
+    use crate::{Bounds, SinkBooks};
+
+    /// A sink of which the test keeps the books.
+    #[derive(Default)]
+    struct Booked(SinkBooks);
+
+    impl RowSink for Booked {
+        type Error = anyhow::Error;
+
+        fn row(&mut self, _: usize, _: &SortKey, _: &[u8]) -> anyhow::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl LiveSink for Booked {
+        fn books(&self) -> &SinkBooks {
+            &self.0
+        }
+    }
+
+    #[test]
+    fn rows_that_are_missing_are_told_once() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let tell = Arc::clone(&told);
+        let hand_off = HandOff::new(1, Bounds::default(), Duration::ZERO, Arc::new(Watch::new()));
+        let mut sink = ForgivingSink {
+            hand_off: Arc::new(hand_off),
+            sink: Booked::default(),
+            on_failure: OnFailure::GoOn,
+            tell: Box::new(move |said| tell.lock().unwrap().push(said.to_owned())),
+            told: Vec::new(),
+            failing: None,
+            refused: 0,
+            left: RowTally::default(),
+        };
+        for (at_error, resting) in [(3, 4), (5, 6)] {
+            sink.sink.0.refused.add_rows(0, at_error);
+            sink.attempt(|_| Err(io::Error::from(ErrorKind::StorageFull).into()));
+            // Its log rests, without another error.
+            sink.sink.0.refused.add_rows(0, resting);
+            sink.sink.0.written.add_rows(0, 1);
+            sink.failing.as_mut().unwrap().since -= RECOVERY;
+            sink.recover();
+        }
+        let told = told.lock().unwrap();
+        let missing: Vec<_> = told.iter().filter(|said| said.contains("missing")).collect();
+        assert_eq!(missing.len(), 2, "{told:?}");
+        assert!(missing[0].ends_with(": 7 rows of them are missing"), "{told:?}");
+        assert!(missing[1].ends_with(": 11 rows of them are missing"), "{told:?}");
     }
 }
