@@ -114,6 +114,7 @@ mod tests {
 
     use netsniff_analysis::SortKey;
 
+    use super::super::lock;
     use super::*;
     use crate::{Format, LiveSink as _, Roll, RowSink as _};
 
@@ -146,7 +147,9 @@ mod tests {
                     if path.symlink_metadata().unwrap().is_dir() {
                         walk(&path, above, names);
                     }
-                    names.push(path.strip_prefix(above).unwrap().display().to_string());
+                    if !path.ends_with(lock::NAME) {
+                        names.push(path.strip_prefix(above).unwrap().display().to_string());
+                    }
                 }
             }
             let mut names = Vec::new();

@@ -2,6 +2,7 @@
 
 mod earlier;
 mod keeping;
+mod lock;
 mod names;
 
 use std::collections::BTreeSet;
@@ -17,6 +18,7 @@ use netsniff_analysis::rows::LOGS;
 use netsniff_console::{clock, unlinked};
 use netsniff_packet::Timestamp;
 
+use self::lock::DirectoryLock;
 use crate::descriptors::Identity;
 use crate::format::LogEncoder;
 use crate::log_file::{LogFile, MOST_KEPT};
@@ -56,6 +58,8 @@ pub struct LogFiles {
     /// Files that have ended, where some of them are not to stay.
     ended: Option<EndedFiles>,
     watch: Option<Arc<Watch>>,
+    /// Held by a run that goes on for long, until it ends.
+    lock: Option<DirectoryLock>,
     books: SinkBooks,
     /// Says which files are begun and ended.
     tell: fn(&str),
@@ -106,7 +110,7 @@ impl LogFiles {
     ///
     /// # Errors
     ///
-    /// When the directory cannot be made, or a log in it cannot be renamed.
+    /// When the directory cannot be made, or a log in it cannot be renamed, and where another such run writes there.
     pub fn live(
         directory: &Path,
         format: Format,
@@ -114,6 +118,8 @@ impl LogFiles {
         now: Timestamp,
     ) -> anyhow::Result<Self> {
         let mut files = Self { is_live: true, ..Self::new(directory, format)? };
+        // Before anything is renamed: what is there may be the files of another run.
+        files.lock = Some(DirectoryLock::take(directory)?);
         // Tables that are whole lie elsewhere than those of this run, and are on the same list.
         let is_in_the_way = |other: &&str| !format.is_read_whole() || *other != format.extension();
         for other in extensions().into_iter().filter(is_in_the_way) {
@@ -152,6 +158,7 @@ impl LogFiles {
             manifest: format.is_read_whole().then(|| Manifest::of(directory)),
             ended: None,
             watch: None,
+            lock: None,
             books: SinkBooks::default(),
             tell: |_| {},
         };
@@ -398,7 +405,7 @@ impl LiveSink for LogFiles {
     }
 
     fn end(&mut self, closed: Timestamp) -> anyhow::Result<()> {
-        self.each(|files, at| {
+        let ended = self.each(|files, at| {
             let result = files.write_out(at);
             let Some(log) = files.logs.get_mut(at) else { return result };
             let Some(mut file) = log.file.take() else { return result };
@@ -409,7 +416,9 @@ impl LiveSink for LogFiles {
                 (files.tell)(&format!("wrote {}", file.summary()));
             }
             result.and(named)
-        })
+        });
+        self.lock = None;
+        ended
     }
 
     fn books(&self) -> &SinkBooks {
