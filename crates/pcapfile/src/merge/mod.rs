@@ -202,6 +202,9 @@ impl<R: Read> Merged<R> {
         let Some(input) = self.inputs.get_mut(index) else { return Ok(Progress::End) };
         let progress = if input.ended { Ok(Progress::End) } else { input.reader.read_batch(batch) };
         input.ended = !matches!(progress, Ok(Progress::More));
+        if progress.is_err() {
+            batch.clear_packets();
+        }
         number(&mut self.interfaces, index, input);
         if input.ended {
             self.unread.clear();
@@ -342,7 +345,7 @@ impl<R: Read> Source for Merged<R> {
     type Error = MergeError;
 
     /// Fills the batch with the packets that come next. A failure ends its own input alone: the
-    /// others go on at the next call.
+    /// others go on at the next call. It comes with no packet, but with what was told besides packets before it.
     fn read_batch(&mut self, batch: &mut Batch) -> Result<Progress, MergeError> {
         if let Some(index) = self.alone() {
             batch.clear_packets();

@@ -222,18 +222,18 @@ impl Inputs {
         progress
     }
 
-    /// Reads the next packets as they stand in the files.
+    /// Reads the next packets as they stand in the files. A batch ends where a file fails: there, too, another one may be
+    /// what comes next.
     fn read_all(&mut self, batch: &mut Batch) -> Progress {
-        loop {
-            match self.merged.read_batch(batch) {
-                Ok(Progress::More) => return Progress::More,
-                Ok(Progress::End) if self.go_on() => return Progress::More,
-                Ok(Progress::End) => return Progress::End,
-                Err(error) => {
-                    if let Some(file) = self.files.get_mut(error.input) {
-                        file.failure = Some(error.source.to_string());
-                    }
+        match self.merged.read_batch(batch) {
+            Ok(Progress::More) => Progress::More,
+            Ok(Progress::End) if self.go_on() => Progress::More,
+            Ok(Progress::End) => Progress::End,
+            Err(error) => {
+                if let Some(file) = self.files.get_mut(error.input) {
+                    file.failure = Some(error.source.to_string());
                 }
+                Progress::More
             }
         }
     }
@@ -313,8 +313,13 @@ mod tests {
 
     /// A file of `packets` packets, one a second.
     fn capture(packets: i64) -> Vec<u8> {
+        capture_at(0, packets)
+    }
+
+    /// The same, from a second on.
+    fn capture_at(begin: i64, packets: i64) -> Vec<u8> {
         let mut writer = PcapWriter::new(Vec::new(), LinkType::RAW, 0).unwrap();
-        for second in 0..packets {
+        for second in begin..begin + packets {
             let timestamp = Timestamp::from_secs_nanos(second, 0);
             let link_type = LinkType::RAW;
             let packet =
@@ -364,6 +369,21 @@ mod tests {
         let mut alone = inputs(vec![failing()]);
         assert_eq!(count(&mut alone), 3);
         assert!(alone.files[0].failure.is_some());
+    }
+
+    /// Whoever analyses files by themselves has to know where one is over.
+    #[test]
+    fn a_batch_ends_where_a_file_fails() {
+        let first: Input = Box::new(std::io::Cursor::new(capture_at(0, 3)).chain(Broken));
+        let second: Input = Box::new(std::io::Cursor::new(capture_at(100, 5)));
+        let mut both = inputs(vec![first, second]);
+        both.merged.stop_between();
+        let (mut batch, mut heads) = (Batch::default(), Vec::new());
+        while both.read_batch(&mut batch) == Ok(Progress::More) {
+            heads.extend(both.merged.next_alone().map(|head| head.input));
+        }
+        assert!(both.files[0].failure.is_some());
+        assert!(heads.ends_with(&[1]), "{heads:?}");
     }
 
     #[test]
