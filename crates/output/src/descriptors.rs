@@ -66,6 +66,13 @@ pub(super) struct Identity {
 }
 
 impl Identity {
+    /// That of a regular file, by what statat(2) told.
+    #[cfg(unix)]
+    pub(super) fn of_stat(stat: &rustix::fs::Stat) -> Option<Self> {
+        let is_file = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file();
+        is_file.then_some(Self { device_and_inode: (stat.st_dev, stat.st_ino) })
+    }
+
     pub(super) fn of(metadata: &Metadata) -> Self {
         #[cfg(unix)]
         use std::os::unix::fs::MetadataExt as _;

@@ -8,6 +8,7 @@ use netsniff_analysis::rows::LOGS;
 use netsniff_console::clock;
 
 use super::extensions;
+use crate::descriptors::Identity;
 use crate::retention::EndedFile;
 use crate::rolled::{PARTITIONS, parts_of};
 
@@ -69,7 +70,8 @@ fn file_of_log(entry: &DirEntry, is_wanted: impl Fn(&str) -> bool) -> Option<End
     }
     let metadata = entry.metadata().ok()?;
     let ended = clock::timestamp(metadata.modified().ok()?);
-    Some(EndedFile { path: entry.path(), bytes: metadata.len(), ended })
+    let identity = Some(Identity::of(&metadata));
+    Some(EndedFile { identity, ..EndedFile::new(entry.path(), metadata.len(), ended) })
 }
 
 fn is_log(name: &str) -> bool {

@@ -1,7 +1,6 @@
 //! Removing what is not to stay of files that have ended.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -9,7 +8,9 @@ use netsniff_console::clock;
 use netsniff_packet::Timestamp;
 
 use super::earlier::rolled_files;
+use super::removing::remove;
 use super::{HOUR, LogFiles};
+use crate::log_file::LogFile;
 use crate::manifest::Manifest;
 use crate::retention::{EndedFile, EndedFiles, Keep, KeepBound, OpenFiles, free_bytes};
 use crate::rolled::Schedule;
@@ -54,9 +55,10 @@ impl LogFiles {
     }
 
     /// Takes note of a file that has ended.
-    pub(super) fn keep_ended(&mut self, path: &Path, bytes: u64) {
+    pub(super) fn keep_ended(&mut self, path: &Path, file: &LogFile) {
         if let Some(ended) = &mut self.ended {
-            ended.add(EndedFile { path: path.to_owned(), bytes, ended: clock::now() });
+            let now = EndedFile::new(path.to_owned(), file.rows.size(), clock::now());
+            ended.add(EndedFile { identity: file.identity, ..now });
         }
     }
 
@@ -75,10 +77,9 @@ impl LogFiles {
         }
         let mut result = forget(self.manifest.as_ref(), &excess);
         for (file, bound) in excess {
-            let removed = ended.note(&file, bound, fs::remove_file(&file.path));
+            let removed = ended.note(&file, bound, remove(&self.directory, &file));
             if removed.is_ok() {
                 (self.tell)(&file.farewell(bound));
-                remove_empty_folders(&self.directory, &file.path);
             }
             let removed = removed.with_context(|| format!("cannot remove {}", file.path.display()));
             result = result.and(removed);
@@ -95,20 +96,9 @@ fn forget(manifest: Option<&Manifest>, excess: &[(EndedFile, KeepBound)]) -> any
     forgotten.with_context(|| format!("cannot write {}", manifest.path().display()))
 }
 
-/// Removes the directories of a table that was the last one in them.
-fn remove_empty_folders(directory: &Path, file: &Path) {
-    let folders = file.ancestors().skip(1).take_while(|folder| *folder != directory);
-    for folder in folders {
-        // One with other files stays, and so do those above it.
-        if fs::remove_dir(folder).is_err() {
-            return;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
+    use std::fs::{self, File};
     use std::path::PathBuf;
     use std::time::{Duration, UNIX_EPOCH};
 
@@ -251,6 +241,30 @@ mod tests {
         // A file has an eighth at most.
         assert!(directory.names().len() >= 8, "{:?}", directory.names());
         assert_eq!(files.removed().bytes + directory.bytes(), 500 * KILO);
+    }
+
+    /// What has the name of a file that was listed need not be it hours later.
+    #[test]
+    #[cfg(unix)]
+    fn what_took_the_place_of_a_file_or_of_a_directory_stays() {
+        let directory = Directory::new("replaced");
+        let table = "log_name=conn/day=2026-01-01/hour=00/conn.2026-01-01-00-00-00.log";
+        let (log, own) = ("dns.2026-01-01-00-00-00.log", "http.2026-01-01-00-00-00.log");
+        [(table, 1), (log, 2), (own, 3)].iter().for_each(|(name, at)| directory.file(name, 9, *at));
+        let keep = Keep { files: Some(3), ..Keep::default() };
+        let mut files = live(&directory, Format::Json, keep);
+        let at = |name: &str| directory.0.join(name);
+        fs::rename(at("log_name=conn"), at("archive")).unwrap();
+        std::os::unix::fs::symlink("archive", at("log_name=conn")).unwrap();
+        directory.file("new", 9, 4);
+        fs::rename(at("new"), at(log)).unwrap();
+        let none = Keep { files: Some(0), ..Keep::default() };
+        let error = format!("{:#}", files.keep(none, now()).unwrap_err());
+        assert!(error.contains("cannot remove ") && error.contains("log_name=conn"), "{error}");
+        assert!(at(&table.replace("log_name=conn", "archive")).exists(), "a link was followed");
+        assert!(at(log).exists() && !at(own).exists());
+        let removed = files.removed();
+        assert_eq!((removed.files, removed.bytes, removed.failed), ([1, 0, 0, 0], 9, 2));
     }
 
     #[test]

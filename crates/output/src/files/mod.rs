@@ -4,6 +4,7 @@ mod earlier;
 mod keeping;
 mod lock;
 mod names;
+mod removing;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};

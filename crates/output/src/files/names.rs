@@ -95,7 +95,7 @@ impl LogFiles {
                 (self.tell)(&format!("rolled {said}, now {}", name.display()));
                 if let Some(file) = file.filter(|_| is_there) {
                     listed = self.list(at, name, &file, closed);
-                    self.keep_ended(name, file.rows.size());
+                    self.keep_ended(name, &file);
                 }
             }
             Err(_) => {

@@ -10,6 +10,8 @@ use std::time::Duration;
 use netsniff_console::number::{self, count};
 use netsniff_packet::Timestamp;
 
+use crate::descriptors::Identity;
+
 /// How often it is asked how much room a file system has: what is removed becomes free somewhat later on some.
 const LOOK: i64 = 1_000_000_000;
 
@@ -107,6 +109,8 @@ pub struct EndedFile {
     pub bytes: u64,
     /// When its last bytes were written.
     pub ended: Timestamp,
+    /// What tells it from another one that took its name, where that is looked at.
+    pub(crate) identity: Option<Identity>,
 }
 
 /// What is written, and is to stay.
@@ -230,6 +234,12 @@ impl EndedFiles {
 }
 
 impl EndedFile {
+    /// A file of so many bytes, of which the last were written at `ended`.
+    #[must_use]
+    pub const fn new(path: PathBuf, bytes: u64, ended: Timestamp) -> Self {
+        Self { path, bytes, ended, identity: None }
+    }
+
     /// What is said of it once it is gone.
     pub(crate) fn farewell(&self, bound: KeepBound) -> String {
         let why = match bound {
@@ -272,7 +282,7 @@ mod tests {
         let mut files = EndedFiles::new(keep);
         for number in 1..=count {
             let path = PathBuf::from(number.to_string());
-            files.add(EndedFile { path, bytes: 100, ended: at(number * DAY) });
+            files.add(EndedFile::new(path, 100, at(number * DAY)));
         }
         files
     }

@@ -181,7 +181,7 @@ impl Files {
                 unsettled.iter().for_each(|(_, tally)| self.books.record(*tally));
                 self.index.take_if(|index| !index.tell(&path, target.written));
                 let (bytes, ended) = (target.written, clock::now());
-                self.ended.add(EndedFile { path, bytes, ended });
+                self.ended.add(EndedFile::new(path, bytes, ended));
                 Ok(())
             }
             Err(error) => {
