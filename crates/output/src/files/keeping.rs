@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::Context as _;
-use netsniff_console::clock;
+use netsniff_console::{clock, number};
 use netsniff_packet::Timestamp;
 
 use super::earlier::rolled_files;
@@ -12,7 +12,9 @@ use super::removing::remove;
 use super::{HOUR, LogFiles};
 use crate::log_file::LogFile;
 use crate::manifest::Manifest;
-use crate::retention::{EndedFile, EndedFiles, Keep, KeepBound, OpenFiles, free_bytes};
+use crate::retention::{
+    EndedFile, EndedFiles, Keep, KeepBound, OpenFiles, free_bytes, most_free_bytes,
+};
 use crate::rolled::Schedule;
 
 /// The part of all bytes that one file may have, since a file that is written cannot be removed.
@@ -24,7 +26,7 @@ impl LogFiles {
     ///
     /// # Errors
     ///
-    /// When it cannot be told which files are there, or how much room.
+    /// When it cannot be told which files are there, or how much room, and where so much can never be free.
     pub fn keeping(mut self, keep: Keep, now: Timestamp) -> anyhow::Result<Self> {
         self.set_keep(keep, now)?;
         Ok(self)
@@ -35,6 +37,16 @@ impl LogFiles {
         let directory = &self.directory;
         if keep.free.is_some() && free_bytes(directory).is_none() {
             anyhow::bail!("nobody tells how much room there is where {} lies", directory.display());
+        }
+        if let (Some(least), Some(most)) = (keep.free, most_free_bytes(directory))
+            && least >= most
+        {
+            anyhow::bail!(
+                "{} can never be free where {} lies, which has room for {}: keep less free",
+                number::bytes(least),
+                directory.display(),
+                number::bytes(most)
+            );
         }
         match &mut self.ended {
             Some(ended) => ended.set_bounds(keep),
@@ -89,7 +101,10 @@ impl LogFiles {
 }
 
 /// Takes files off the list of whole files.
-fn forget(manifest: Option<&Manifest>, excess: &[(EndedFile, KeepBound)]) -> anyhow::Result<()> {
+fn forget(
+    manifest: Option<&mut Manifest>,
+    excess: &[(EndedFile, KeepBound)],
+) -> anyhow::Result<()> {
     let Some(manifest) = manifest else { return Ok(()) };
     let going: BTreeSet<_> = excess.iter().map(|(file, _)| file.path.as_path()).collect();
     let forgotten = manifest.forget(&going);
@@ -278,6 +293,18 @@ mod tests {
         assert_eq!(directory.names().len(), 1);
         files.flush(later(26 * HOUR)).unwrap();
         assert_eq!(directory.names(), [""; 0]);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn room_that_there_can_never_be_is_refused_and_nothing_goes() {
+        let directory = Directory::new("never");
+        directory.file("conn.2026-01-01-00-00-00.log", 9, 1);
+        let mut files = live(&directory, Format::Json, Keep::default());
+        let keep = Keep { free: most_free_bytes(&directory.0), ..Keep::default() };
+        let error = files.keep(keep, now()).unwrap_err().to_string();
+        assert!(error.contains(" can never be free where "), "{error}");
+        assert_eq!(directory.names(), ["conn.2026-01-01-00-00-00.log"]);
     }
 
     #[test]

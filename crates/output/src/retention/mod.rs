@@ -15,6 +15,9 @@ use crate::descriptors::Identity;
 /// How often it is asked how much room a file system has: what is removed becomes free somewhat later on some.
 const LOOK: i64 = 1_000_000_000;
 
+/// Files that go at once: whoever removes them writes nothing meanwhile, and rows wait.
+const MOST_AT_ONCE: usize = 256;
+
 /// The bounds that files are kept within. The file that is written stays in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
@@ -159,7 +162,8 @@ impl EndedFiles {
         &self.removed
     }
 
-    /// Takes the files from the list that are to go at `now`, each with the bound for which it goes. `free` tells how many bytes
+    /// Takes the files from the list that are to go at `now`, each with the bound for which it goes; of many, the first
+    /// [`MOST_AT_ONCE`]. `free` tells how many bytes
     /// are free where they lie; where that is unknown, none goes for it.
     pub fn take_excess(
         &mut self,
@@ -169,7 +173,9 @@ impl EndedFiles {
     ) -> Vec<(EndedFile, KeepBound)> {
         let mut excess = Vec::new();
         let mut free = if self.looks(now) { free() } else { None };
-        while let Some(bound) = self.passed(now, open, free) {
+        while excess.len() < MOST_AT_ONCE
+            && let Some(bound) = self.passed(now, open, free)
+        {
             let Some(file) = self.files.pop_front() else { break };
             self.bytes = self.bytes.saturating_sub(file.bytes);
             free = free.map(|free| free.saturating_add(file.bytes));
@@ -267,6 +273,21 @@ pub fn free_bytes(path: &Path) -> Option<u64> {
     }
 }
 
+/// The most bytes that can ever be free where `path` lies, for users without privileges; `None` where that cannot be told.
+pub(crate) fn most_free_bytes(path: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    {
+        let told = rustix::fs::statvfs(path).ok()?;
+        let reserved = told.f_bfree.saturating_sub(told.f_bavail);
+        Some(told.f_blocks.saturating_sub(reserved).saturating_mul(told.f_frsize))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -332,6 +353,14 @@ mod tests {
         assert_eq!(taken(&mut files, 12, 0, Some(801)), []);
         assert_eq!(taken(&mut files, 13, 0, Some(950)), go(&["3"], KeepBound::Free));
         assert_eq!(taken(&mut files, 14, 0, Some(0)), go(&["4", "5"], KeepBound::Free));
+    }
+
+    #[test]
+    fn of_many_files_some_go_at_once_and_the_rest_later() {
+        let count = 2 * MOST_AT_ONCE as i64 + 9;
+        let mut files = ended(Keep { bytes: Some(0), ..Keep::default() }, count);
+        let mut rounds = || taken(&mut files, 0, 0, None).len();
+        assert_eq!([rounds(), rounds(), rounds(), rounds()], [MOST_AT_ONCE, MOST_AT_ONCE, 9, 0]);
     }
 
     #[test]
