@@ -28,8 +28,8 @@ pub(super) struct RowFile {
     pieces: Vec<Piece>,
     /// Bytes of all that was written, and of what waits.
     size: u64,
-    /// It ends with half a row, which could not be cut off.
-    is_torn: bool,
+    /// Bytes of half a row, or of a footer, that it ends with, since they could not be cut off yet.
+    torn: usize,
     watch: Option<Arc<Watch>>,
 }
 
@@ -56,7 +56,7 @@ impl RowFile {
         // What cannot tell what it is will not let itself be cut either.
         let is_regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
         let (waiting, pieces) = (Vec::new(), Vec::new());
-        Self { file, is_regular, waiting, pieces, size: 0, is_torn: false, watch }
+        Self { file, is_regular, waiting, pieces, size: 0, torn: 0, watch }
     }
 
     pub(super) const fn file(&self) -> &File {
@@ -119,12 +119,9 @@ impl RowFile {
 
     /// Takes back a footer of so many bytes, which was written last.
     pub(super) fn cut_frame(&mut self, len: usize) {
-        if self.cut(len) {
-            self.size -= len as u64;
-        } else {
-            // Rows behind it would be none.
-            self.is_torn = true;
-        }
+        // Where it cannot be cut off yet, nothing is written behind it until it is.
+        self.size -= len as u64;
+        let _ = self.cut(len);
     }
 
     pub(super) const fn has_waiting(&self) -> bool {
@@ -144,17 +141,25 @@ impl RowFile {
         self.pieces.drain(..).map(|piece| piece.rows).sum()
     }
 
-    /// Takes back the last `len` bytes that were written; returns whether that could be done.
-    fn cut(&mut self, len: usize) -> bool {
-        if len == 0 {
-            return true;
+    /// Takes back the last `len` bytes that were written, with those that could not be taken back before.
+    ///
+    /// # Errors
+    ///
+    /// When that cannot be done now; it is tried again before anything else is written.
+    fn cut(&mut self, len: usize) -> io::Result<()> {
+        self.torn += len;
+        if self.torn == 0 {
+            return Ok(());
         }
-        let mut shorten = || {
-            let end = self.file.metadata()?.len();
-            self.file.set_len(end.saturating_sub(len as u64))?;
-            self.file.seek(SeekFrom::End(0))
-        };
-        self.is_regular && shorten().is_ok()
+        if !self.is_regular {
+            return Err(io::Error::other("what was written before ends with half a row"));
+        }
+        let end = self.file.metadata()?.len().saturating_sub(self.torn as u64);
+        // What fails here leaves the length as it is, so that it can be tried again.
+        self.file.seek(SeekFrom::Start(end))?;
+        self.file.set_len(end)?;
+        self.torn = 0;
+        Ok(())
     }
 
     /// Writes bytes that are made of these pieces. Returns how many of them stand there, which are whole pieces, and why
@@ -163,8 +168,8 @@ impl RowFile {
         if bytes.is_empty() {
             return (0, Ok(()));
         }
-        if self.is_torn {
-            return (0, Err(io::Error::other("what was written before ends with half a row")));
+        if let Err(error) = self.cut(0) {
+            return (0, Err(error));
         }
         let (done, result) = match self.watch.clone() {
             Some(watch) => watch.during(|| self.write_watched(bytes, pieces, &watch)),
@@ -174,7 +179,8 @@ impl RowFile {
             return (done, result);
         }
         let whole = end_within(pieces, done);
-        self.is_torn = !self.cut(done - whole);
+        // Why it could not be written says more than why half of it stays for now.
+        let _ = self.cut(done - whole);
         (whole, result)
     }
 
@@ -252,4 +258,33 @@ impl RowFile {
 fn end_within(pieces: &[Piece], most: usize) -> usize {
     let at = pieces.partition_point(|piece| piece.end <= most);
     at.checked_sub(1).and_then(|last| pieces.get(last)).map_or(0, |piece| piece.end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_row_that_could_not_be_cut_off_is_once_it_can() {
+        let path = std::env::temp_dir().join(format!("netsniff-torn-{}", std::process::id()));
+        let mut rows = RowFile::new(File::create(&path).unwrap(), None);
+        let write = |rows: &mut RowFile, text: &str| {
+            rows.push(1, |out| out.extend_from_slice(text.as_bytes()));
+            rows.write_out()
+        };
+        assert_eq!(write(&mut rows, "first\n").written, 1);
+        rows.write_frame(b"footer\n").unwrap();
+        // As where ftruncate(2) fails.
+        rows.is_regular = false;
+        rows.cut_frame("footer\n".len());
+        let out = write(&mut rows, "refused\n");
+        assert!((out.written, out.refused) == (0, 1) && out.result.is_err(), "{out:?}");
+        rows.is_regular = true;
+        let out = write(&mut rows, "second\n");
+        assert!((out.written, out.refused) == (1, 0) && out.result.is_ok(), "{out:?}");
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text, "first\nsecond\n");
+        assert_eq!(rows.size(), text.len() as u64);
+        std::fs::remove_file(path).unwrap();
+    }
 }
