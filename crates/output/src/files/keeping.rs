@@ -87,7 +87,7 @@ impl LogFiles {
         if excess.is_empty() {
             return Ok(());
         }
-        let mut result = forget(self.manifest.as_ref(), &excess);
+        let mut result = forget(self.manifest.as_mut(), &excess);
         for (file, bound) in excess {
             let removed = ended.note(&file, bound, remove(&self.directory, &file));
             if removed.is_ok() {

@@ -394,6 +394,7 @@ impl LiveSink for LogFiles {
             files.replace_removed(at)?;
             if is_due { files.roll_log(at, now) } else { files.write_settled(at) }
         })
+        .and(self.list_waiting())
         .and(self.remove_excess(now))
     }
 
@@ -418,6 +419,7 @@ impl LiveSink for LogFiles {
             }
             result.and(named)
         });
+        let ended = ended.and(self.list_waiting());
         self.lock = None;
         ended
     }

@@ -132,12 +132,21 @@ impl LogFiles {
         file: &LogFile,
         closed: Timestamp,
     ) -> anyhow::Result<()> {
-        let (Some(manifest), Some(known)) = (&self.manifest, LOGS.get(at)) else { return Ok(()) };
+        let (Some(manifest), Some(known)) = (&mut self.manifest, LOGS.get(at)) else {
+            return Ok(());
+        };
         let name = path.strip_prefix(&self.directory).unwrap_or(path);
         let all = self.books.refused.rows(at);
         let before = self.logs.get_mut(at).map(|log| core::mem::replace(&mut log.refused, all));
         let refused = all.saturating_sub(before.unwrap_or_default());
         let listed = manifest.add(known.path, name, file, refused, closed);
+        listed.with_context(|| format!("cannot write {}", manifest.path().display()))
+    }
+
+    /// Puts files on the list that could not be put there when they ended.
+    pub(super) fn list_waiting(&mut self) -> anyhow::Result<()> {
+        let Some(manifest) = &mut self.manifest else { return Ok(()) };
+        let listed = manifest.write_waiting();
         listed.with_context(|| format!("cannot write {}", manifest.path().display()))
     }
 }
