@@ -15,6 +15,7 @@
 //! | [`tcp`] | TCP connections |
 
 pub mod attached;
+pub mod capture_losses;
 pub mod cutoff;
 pub mod expectations;
 pub mod flow_events;

@@ -11,6 +11,7 @@ use netsniff_packet::decode::{self, Tcp, TcpFlags, Transport};
 use netsniff_packet::{LinkType, Loss, Packet, Stage, Timestamp};
 use netsniff_traffic::Random;
 use netsniff_traffic::dialogue::{Cause, Dialogue, DialogueTrace, Leg, Seen, Segment, Setup, Side};
+use netsniff_traffic::frame::Host;
 
 fn packet(seen: &Seen) -> Packet<'_> {
     support::packet(seen.timestamp, &seen.frame)
@@ -418,6 +419,36 @@ fn a_loss_of_the_capture_has_a_row_and_touches_what_it_may_have_hidden() {
         let words = ["what", "cause", "stage", "packets", "uid"].map(|name| gaps[0][name].as_str());
         assert_eq!(words, ["packets", "capture", "system", "17", "-"]);
     }
+}
+
+/// Timers come up by ticks of 10 ms, but what ends in one before a loss is not touched by it.
+#[test]
+fn a_flow_that_ended_before_a_loss_in_its_tick_is_not_touched() {
+    let begin = Timestamp::from_secs_nanos(1000, 0);
+    let datagram = |client: u8, nanos: i64| {
+        let client = Host::new([10, 0, 0, client].into(), 4000);
+        let start = begin.offset(nanos);
+        let mut dialogue = Dialogue::new(Setup { client, start, ..Setup::default() });
+        dialogue.datagram(Side::Client, b"hello");
+        dialogue.finish().seen.remove(0)
+    };
+    let minute = 60_000_000_000;
+    let all = [datagram(1, 0), datagram(2, 1000), datagram(3, minute + 500)];
+    let after = all[2].timestamp;
+    let (mut rows, limits) = (Rows::default(), Limits::default());
+    let mut engine = Engine::new(limits, Options::default(), 7);
+    all.iter().for_each(|seen| engine.packet(&packet(seen), &mut rows));
+    let lost = Loss { before: None, after, packets: 17, stage: Stage::System };
+    engine.loss(&lost, &mut rows);
+    engine.finish(&mut rows);
+    rows.sort();
+    let conn = rows.log("conn");
+    let told = [1, 2, 3].map(|client| {
+        let client = format!("10.0.0.{client}");
+        let row = conn.iter().find(|row| row["id.orig_h"] == client.as_str());
+        row.is_some_and(|row| row["quality"] == "touched")
+    });
+    assert_eq!(told, [false, true, true]);
 }
 
 #[test]

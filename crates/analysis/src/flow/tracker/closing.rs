@@ -99,7 +99,7 @@ impl FlowTracker {
         let verdict = flow.verdict(self.begun, &self.limits);
         let knowledge = Knowledge {
             verdict,
-            losses: self.losses,
+            losses: self.losses_until(key),
             checksums: self.checksums,
             sampling: self.sampling,
         };

@@ -68,9 +68,19 @@ impl FlowTracker {
     /// Notes that the capture lost packets at engine time `now`: the flows alive then are touched
     /// by it. No flow is looked at but those that are over: the others compare when they end.
     pub fn loss<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
-        self.advance(now, observer);
-        self.losses = self.losses.wrapping_add(1);
-        self.lost_at = Some(now);
+        if self.losses.is_full() {
+            self.settle(now, observer);
+            self.losses.settle();
+        } else {
+            self.advance(now, observer);
+        }
+        self.losses.note(now);
+    }
+
+    /// How many losses of the capture there had been when a flow ended. With a packet it ends at once, but its timer comes up
+    /// with the tick.
+    pub(super) fn losses_until(&self, end: &SortKey) -> u32 {
+        if end.phase == Phase::Timer { self.losses.before(end.time) } else { self.losses.count() }
     }
 
     /// Takes what stands among the datagrams instead of one.
@@ -85,13 +95,13 @@ impl FlowTracker {
     /// How many losses of the capture there had been when the flow of a datagram, which is its
     /// first, began. One that is picked up in its middle right after a loss began before that.
     pub(super) fn losses_before(&self, unit: &DecodedDatagram) -> u32 {
-        let Transport::Tcp(tcp) = &unit.decoded.transport else { return self.losses };
+        let Transport::Tcp(tcp) = &unit.decoded.transport else { return self.losses.count() };
         let is_begin = tcp.flags.any(TcpFlags::SYN) && !tcp.flags.any(TcpFlags::ACK);
         let is_behind = |lost: Timestamp| unit.now <= lost + self.limits.pick_up;
-        if !is_begin && self.lost_at.is_some_and(is_behind) {
-            return self.losses.wrapping_sub(1);
+        if !is_begin && self.losses.last().is_some_and(is_behind) {
+            return self.losses.count().wrapping_sub(1);
         }
-        self.losses
+        self.losses.count()
     }
 
     /// Whether flows that begin at `first` or later are told as they were if nothing had come before.
@@ -106,7 +116,7 @@ impl FlowTracker {
     #[must_use]
     pub fn is_new_to_others(&self, first: Timestamp) -> bool {
         let is_past = |lost: Timestamp| lost + self.limits.pick_up < first;
-        self.lost_at.is_none_or(is_past) && self.series.is_none()
+        self.losses.last().is_none_or(is_past) && self.series.is_none()
     }
 
     /// Whether `is_it` says so of a pair of hosts of which something is remembered up to a time, if nothing more comes.
@@ -120,7 +130,7 @@ impl FlowTracker {
     /// counted stays there.
     pub fn go_on_for(&mut self, other: Self) {
         // Both were told of the losses in the part of the input that they shared.
-        let before = self.losses.wrapping_sub(other.losses);
+        let before = self.losses.count().wrapping_sub(other.losses.count());
         if !other.table.is_empty() {
             self.wheel.start(other.wheel.current());
         }

@@ -22,6 +22,7 @@ use netsniff_packet::Timestamp;
 use netsniff_packet::checksum::ChecksumVerdict;
 use netsniff_packet::decode::{Ip, Tcp, TcpFlags, Transport};
 
+use super::capture_losses::CaptureLosses;
 use super::flow_events::{FlowEvent, FlowEventKind, FlowEvents};
 use super::history::Letters;
 use super::report::proto;
@@ -82,11 +83,10 @@ pub struct FlowTracker {
     is_tight: bool,
     /// The places of flows whose streams were read since they were counted.
     outdated: Vec<u32>,
-    losses: u32,
-    /// When the capture began, and when it last lost something: engine time.
+    losses: CaptureLosses,
+    /// When the capture began: engine time.
     begun: Option<Timestamp>,
     turnover: FlowEvents,
-    lost_at: Option<Timestamp>,
     weirds: Weirds,
     /// The SYN of a connection that begins with an answer to it, and that came within another.
     challenger: Option<Claimed>,
@@ -158,10 +158,9 @@ impl FlowTracker {
             has_grown: false,
             is_tight: false,
             outdated: Vec::new(),
-            losses: 0,
+            losses: CaptureLosses::default(),
             begun: None,
             turnover: FlowEvents::default(),
-            lost_at: None,
             weirds: Weirds::default(),
             challenger: None,
             unanswered: Vec::new(),
