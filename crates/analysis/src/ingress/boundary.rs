@@ -145,7 +145,7 @@ impl Boundary {
     #[must_use]
     pub fn crossing(&self, remembered: &Remembered) -> Crossing {
         let goes_on =
-            |span: &Span| remembered.0.get(&span.pair).is_some_and(|until| span.first < *until);
+            |span: &Span| remembered.until.get(&span.pair).is_some_and(|until| span.first < *until);
         let with_leaders =
             || (0..).zip(&self.spans).map(|(place, span)| (self.leader(place), span));
         let groups: HashSet<u32> =
@@ -159,33 +159,43 @@ impl Boundary {
 }
 
 /// Until when pairs of hosts are remembered, if nothing more comes.
-#[derive(Clone, Debug, Default)]
-pub struct Remembered(HashMap<u64, Timestamp>);
+#[derive(Clone, Debug)]
+pub struct Remembered {
+    until: HashMap<u64, Timestamp>,
+    /// So many pairs are noted.
+    most: usize,
+    has_more: bool,
+}
 
 impl Remembered {
-    /// How many pairs there are.
+    /// No pair so far. More than `most` are not noted.
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.0.len()
+    pub fn new(most: usize) -> Self {
+        Self { until: HashMap::new(), most, has_more: false }
     }
 
-    /// Whether there is none.
+    /// Whether all pairs were noted.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    pub const fn is_whole(&self) -> bool {
+        !self.has_more
     }
 
     /// Notes that a pair is remembered until then, or longer.
     pub fn note(&mut self, pair: u64, until: Timestamp) {
-        let known = self.0.entry(pair).or_insert(until);
-        *known = until.max(*known);
+        if let Some(known) = self.until.get_mut(&pair) {
+            *known = until.max(*known);
+        } else if self.until.len() < self.most {
+            self.until.insert(pair, until);
+        } else {
+            self.has_more = true;
+        }
     }
 
     /// Forgets what is over where a part of the input begins, and adds its pairs.
     pub fn go_on_behind(&mut self, boundary: &Boundary) {
         let begin = boundary.spans.iter().map(|span| span.first).min();
         if let Some(begin) = begin {
-            self.0.retain(|_, until| *until > begin);
+            self.until.retain(|_, until| *until > begin);
         }
         boundary.spans.iter().for_each(|span| self.note(span.pair, span.until));
     }
@@ -274,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_pair_crosses_while_it_is_remembered() {
-        let mut remembered = Remembered::default();
+        let mut remembered = Remembered::new(99);
         remembered.go_on_behind(&boundary(9, &[(0, &[(1, 2)]), (10, &[(2, 1)]), (0, &[(3, 4)])]));
         let later = boundary(9, &[(61, &[(3, 4)]), (69, &[(1, 2)]), (69, &[(5, 6)])]);
         let crossing = later.crossing(&remembered);
@@ -287,7 +297,7 @@ mod tests {
 
     #[test]
     fn pairs_of_one_packet_cross_together() {
-        let mut remembered = Remembered::default();
+        let mut remembered = Remembered::new(99);
         remembered.note(pair(1, 2), AT(100));
         let inside = boundary(
             9,
@@ -326,9 +336,21 @@ mod tests {
         };
         let most = (0..1 << 12).map(steps).max();
         assert!(most <= Some(12), "{most:?}");
-        let mut remembered = Remembered::default();
+        let mut remembered = Remembered::new(99);
         remembered.note(FlowKey::pair(nested(7).source, nested(7).destination), AT(1));
         assert_eq!(boundary.crossing(&remembered).0.len(), 1 << 12);
+    }
+
+    #[test]
+    fn no_more_pairs_are_remembered_than_there_is_room_for() {
+        let mut remembered = Remembered::new(2);
+        remembered.note(1, AT(1));
+        remembered.go_on_behind(&boundary(9, &[(0, &[(1, 2)]), (5, &[(2, 1)])]));
+        assert!(remembered.is_whole());
+        remembered.go_on_behind(&boundary(9, &[(2, &[(3, 4)])]));
+        assert!(remembered.is_whole(), "what is over makes room");
+        remembered.go_on_behind(&boundary(9, &[(3, &[(5, 6)])]));
+        assert!(!remembered.is_whole() && remembered.until.len() == 2);
     }
 
     #[test]

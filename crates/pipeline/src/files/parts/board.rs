@@ -11,6 +11,13 @@ use super::apart::Apart;
 use super::plan::{Claim, Part, Parts, State, Work};
 use super::{Jobs, OpenPart};
 
+/// The most pairs that are remembered at once. Where there are more, parts are analysed without a plan.
+const REMEMBERED: usize = 1 << 20;
+/// Bytes that each of them takes, in a table that has room for as many again.
+const REMEMBERED_BYTES: usize = 48;
+/// One of so many parts of what may wait in one part of the input is for them.
+const REMEMBERED_SHARE: usize = 4;
+
 /// What carrier and threads share.
 pub(super) struct Board<P: OpenPart> {
     jobs: Jobs,
@@ -31,7 +38,15 @@ impl<P: OpenPart> Board<P> {
 
     /// Lets threads begin with parts of a capture that began at `begun`.
     pub(super) fn begin(&self, heads: &[Head], passed: usize, begun: Timestamp) {
-        self.change(|parts| parts.begin(heads, passed, begun));
+        let remembered = self.nothing_remembered();
+        self.change(|parts| parts.begin(heads, passed, begun, remembered));
+    }
+
+    /// No pair is remembered, and there is room for so many as a plan may have.
+    pub(super) fn nothing_remembered(&self) -> Remembered {
+        Remembered::new(
+            (self.waiting_bytes() / REMEMBERED_SHARE / REMEMBERED_BYTES).min(REMEMBERED),
+        )
     }
 
     /// What to do next, once there is something; `None` when there will be nothing.

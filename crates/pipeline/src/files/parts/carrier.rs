@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use netsniff_analysis::Engine;
 use netsniff_analysis::flow::report::statistics::FlowStatistics;
-use netsniff_analysis::ingress::boundary::{Boundary, Crossing, Remembered};
+use netsniff_analysis::ingress::boundary::{Boundary, Crossing};
 use netsniff_analysis::ingress::statistics::PacketStatistics;
 use netsniff_analysis::rows::Output;
 use netsniff_output::{RowSink, RowStyle};
@@ -229,14 +229,14 @@ where
         if !self.has_begun || self.board.is_planned() {
             return;
         }
-        let mut remembered = Remembered::default();
+        let mut remembered = self.board.nothing_remembered();
         let mut goes_on = false;
-        self.engine.remembers(|pair, until| {
+        let has_more = self.engine.remembers(|pair, until| {
             remembered.note(pair, until);
             goes_on |= until > head.first;
-            false
+            !remembered.is_whole()
         });
-        if goes_on {
+        if goes_on && !has_more {
             self.board.plan(head.input, remembered, own);
         }
     }

@@ -13,9 +13,6 @@ use netsniff_pcapfile::Head;
 use super::OpenPart;
 use super::apart::Apart;
 
-/// Pairs that are remembered at once. With more of them parts are analysed without a plan.
-const REMEMBERED: usize = 1 << 20;
-
 /// What a thread does next.
 pub(super) enum Work {
     /// Analyse a part.
@@ -112,14 +109,21 @@ impl<P: OpenPart> Default for Parts<P> {
 
 impl<P: OpenPart> Parts<P> {
     /// The capture began at `begun`. It has these parts, of which the carrier has begun with the first `passed`.
-    pub(super) fn begin(&mut self, heads: &[Head], passed: usize, begun: Timestamp) {
+    /// Of the pairs before it none is `remembered`.
+    pub(super) fn begin(
+        &mut self,
+        heads: &[Head],
+        passed: usize,
+        begun: Timestamp,
+        remembered: Remembered,
+    ) {
         self.begun = Some(begun);
         let part = |head: &Head| Part { part: head.input, state: State::Waiting, choice: None };
         self.all = heads.iter().map(part).collect();
         self.all.iter_mut().take(passed).for_each(|part| part.state = State::Passed);
         self.first = passed;
         if passed < heads.len() {
-            self.plan = Some(Plan::from(0, Remembered::default()));
+            self.plan = Some(Plan::from(0, remembered));
         }
     }
 
@@ -216,7 +220,7 @@ impl<P: OpenPart> Parts<P> {
             }
             plan.scans.remove(&plan.next);
             plan.next += 1;
-            if plan.remembered.len() > REMEMBERED {
+            if !plan.remembered.is_whole() {
                 self.plan = None;
                 return;
             }
