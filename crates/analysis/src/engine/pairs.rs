@@ -139,10 +139,15 @@ impl Engine {
         self.stage.begin_part(part);
     }
 
-    /// Goes on with the flows of `other`, which took other pairs of the packets up to here.
-    pub fn go_on_for<O: Observer>(&mut self, other: Self, observer: &mut O) {
+    /// Ends the flows that end until its own time, to the nanosecond. Nothing that it tells of them later belongs before that.
+    pub fn settle<O: Observer>(&mut self, observer: &mut O) {
         let now = self.ingress().now();
         super::border::settle(&mut self.shard, now, observer);
+    }
+
+    /// Goes on with the flows of `other`, which took other pairs of the packets up to here.
+    pub fn go_on_for<O: Observer>(&mut self, other: Self, observer: &mut O) {
+        self.settle(observer);
         self.shard.go_on_for(other.shard);
     }
 }
@@ -203,5 +208,4 @@ mod tests {
             let first = boundary.unwrap().first(FlowKey::pair(host(1), host(2)));
             assert_eq!(first, Some(Timestamp::from_secs_nanos(21, 0)));
         }
-    }
-}
+    }}

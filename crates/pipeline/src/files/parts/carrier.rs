@@ -200,10 +200,12 @@ where
 
     /// Takes the rows of the pairs that were analysed, and goes on to read the others.
     fn go_beside(&mut self, apart: Apart<P>) -> anyhow::Result<()> {
-        let Apart { number, engine, rows, crossing, .. } = apart;
+        let Apart { number, mut engine, mut rows, crossing, .. } = apart;
         if crossing.is_none() {
             self.board.end_plan();
         }
+        // Rows here may be complete up to its last packet before its flows are taken over.
+        engine.settle(&mut rows);
         self.engine.begin_part(number);
         self.output.put_beside(rows);
         self.beside = Some(Beside { engine, crossing: crossing.unwrap_or_default() });
