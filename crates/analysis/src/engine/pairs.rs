@@ -173,6 +173,7 @@ mod tests {
     use std::net::IpAddr;
 
     use netsniff_packet::{Address, LinkType, Packet};
+    use netsniff_traffic::dialogue::{Dialogue, Setup};
     use netsniff_traffic::frame::{Host, udp_frame};
 
     use super::*;
@@ -208,4 +209,31 @@ mod tests {
             let first = boundary.unwrap().first(FlowKey::pair(host(1), host(2)));
             assert_eq!(first, Some(Timestamp::from_secs_nanos(21, 0)));
         }
-    }}
+    }
+    /// A clock that steps back brings the deadline of an attempt forward, but not its timer.
+    #[test]
+    fn a_flow_is_remembered_until_its_timer_comes_up() {
+        let mut dialogue = Dialogue::new(Setup::default());
+        dialogue.connect();
+        let syn = dialogue.finish().seen.remove(0).frame;
+        let at = |second| Timestamp::from_secs_nanos(second, 0);
+        let mut batch = datagrams(&[(1000, 2)]);
+        for second in [988, 989, 991, 995] {
+            let (wire_len, link_type) = (syn.len() as u32, LinkType::ETHERNET);
+            let timestamp = at(second);
+            let packet = Packet { timestamp, data: &syn, wire_len, link_type, interface: 0 };
+            assert!(batch.push(&packet));
+        }
+        let mut engine = Engine::new(Limits::default(), Options::default(), 1);
+        engine.batch_with(&batch, &mut (), &mut Nobody);
+        engine.settle_before(at(1001), &mut Nobody);
+        let mut all = Vec::new();
+        engine.remembers(|_, until| {
+            all.push(until);
+            false
+        });
+        all.sort_unstable();
+        // An attempt lasts five seconds, and a datagram is remembered for a minute.
+        assert_eq!(all, [at(1005), at(1060)]);
+    }
+}

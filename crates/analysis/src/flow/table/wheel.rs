@@ -17,6 +17,12 @@ pub const fn tick_of(time: Timestamp) -> i64 {
     time.nanos().div_euclid(TICK_NANOS)
 }
 
+/// When a tick begins.
+#[must_use]
+pub const fn begin_of(tick: i64) -> Timestamp {
+    Timestamp::from_nanos(tick.saturating_mul(TICK_NANOS))
+}
+
 /// An entry: a flow's place in its table, with the tick for which it was armed. Where the flow that
 /// is there now was armed for another tick, the entry is stale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +96,13 @@ impl Wheel {
         self.slots[slot].push(Entry { place, armed });
         self.occupied[slot / 64] |= 1 << (slot % 64);
         armed
+    }
+
+    /// The tick for which something is armed that did not come up yet.
+    #[must_use]
+    pub const fn tick_of(&self, armed: Armed) -> i64 {
+        let ahead = armed.0.wrapping_sub(self.current as u32) as i32;
+        self.current.saturating_add(ahead as i64)
     }
 
     /// The first tick that has not passed.

@@ -122,8 +122,15 @@ impl FlowTracker {
     /// Whether `is_it` says so of a pair of hosts of which something is remembered up to a time, if nothing more comes.
     pub fn remembers(&self, is_it: &mut impl FnMut(u64, Timestamp) -> bool) -> bool {
         let mut flows = self.table.iter();
-        flows.any(|(_, flow)| is_it(flow.key.own_pair(), flow.deadline(&self.limits)))
+        flows.any(|(_, flow)| is_it(flow.key.own_pair(), self.over_at(flow)))
             || self.talking.expectations.remembers(is_it)
+    }
+
+    /// From when on a flow is over if nothing more comes: from its deadline, but not before its timer comes up. Where stamps
+    /// run back, a deadline may have come forward from there.
+    fn over_at(&self, flow: &Flow) -> Timestamp {
+        let armed = wheel::begin_of(self.wheel.tick_of(flow.armed));
+        armed.max(flow.deadline(&self.limits))
     }
 
     /// Goes on with the flows of `other`, between other hosts: it took their packets up to here, of the same input. What it
@@ -136,10 +143,14 @@ impl FlowTracker {
         }
         for mut flow in other.table.into_flows() {
             flow.losses = flow.losses.wrapping_add(before);
+            let deadline = wheel::tick_of(flow.deadline(&self.limits));
+            let tick = deadline.max(other.wheel.tick_of(flow.armed));
             self.heap_bytes += flow.heap_bytes();
             let hash = flow.key.hash(self.seed);
-            if let Some(place) = self.table.insert(hash, flow) {
-                self.arm_first(place);
+            if let Some(place) = self.table.insert(hash, flow)
+                && let Some(flow) = self.table.flow_mut(place)
+            {
+                flow.armed = self.wheel.arm(place, tick);
             }
         }
         self.talking.go_on_for(other.talking);
@@ -150,7 +161,7 @@ impl FlowTracker {
     /// Whether a flow is open that does not end before `first`, unless a packet ends it.
     #[must_use]
     pub fn has_flows_at(&self, first: Timestamp) -> bool {
-        self.table.iter().any(|(_, flow)| flow.deadline(&self.limits) > first)
+        self.table.iter().any(|(_, flow)| self.over_at(flow) > first)
     }
 
     /// When the capture began, as far as that is known.
