@@ -194,7 +194,7 @@ mod tests {
         fs::create_dir(manifest.path()).unwrap();
         let time = Timestamp::EPOCH;
         let rows = RowFile::new(File::open(directory.0.join("a")).unwrap(), None);
-        let encoder = Format::Json.encoder(&LOGS[0]);
+        let encoder = Format::Json.encoder(LOGS[0]);
         let file = LogFile::new(directory.0.join("a"), rows, encoder, None);
         let add = |manifest: &mut Manifest, name: &str, refused| {
             manifest.add("conn", Path::new(name), &file, refused, time)
