@@ -203,6 +203,10 @@ mod tests {
             "log_name=conn/hour=00/day=2026-01-01/conn.2026-01-01-00-00-00.parquet",
             "log_name=conn/day=2026-01-01/hour=00/dns.2026-01-01-00-00-00.parquet",
             "log_name=conn/conn.2026-01-01-00-00-00.parquet",
+            // The same with an extension that each build knows.
+            "day=2026-01-01/hour=00/conn.2026-01-01-00-00-00.log",
+            "log_name=conn/day=2026-01-01/hour=00/dns.2026-01-01-00-00-00.log",
+            "log_name=conn/conn.2026-01-01-00-00-00.log",
             "notes.txt",
         ];
         others.iter().for_each(|name| directory.file(name, 10, 1));
@@ -323,6 +327,20 @@ mod tests {
         }
         assert_eq!(directory.names(), ["conn.2026-01-01-00-00-00.log"]);
         assert_eq!(files.removed().total(), 2);
+    }
+
+    #[test]
+    fn files_that_go_are_taken_off_the_list() {
+        let directory = Directory::new("listed");
+        let names = ["conn.2026-01-01-00-00-00.log", "dns.2026-01-01-00-00-00.log"];
+        names.iter().zip(1..).for_each(|(name, seconds)| directory.file(name, 9, seconds));
+        let mut files = live(&directory, Format::Json, Keep::default());
+        // As of a format whose files can be read once they are whole.
+        let manifest = files.manifest.insert(Manifest::of(&directory.0)).path().to_owned();
+        let line = |name: &str| format!("{{\"file\":\"{name}\"}}\n");
+        fs::write(&manifest, names.map(line).concat()).unwrap();
+        files.keep(Keep { files: Some(1), ..Keep::default() }, now()).unwrap();
+        assert_eq!(fs::read_to_string(&manifest).unwrap(), line(names[1]));
     }
 
     #[cfg(feature = "parquet")]
