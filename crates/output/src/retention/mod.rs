@@ -162,8 +162,8 @@ impl EndedFiles {
         &self.removed
     }
 
-    /// Takes the files from the list that are to go at `now`, each with the bound for which it goes; of many, the first
-    /// [`MOST_AT_ONCE`]. `free` tells how many bytes
+    /// Takes the files from the list that are to go at `now`, each with the bound for which it goes; of many, the first 256.
+    /// `free` tells how many bytes
     /// are free where they lie; where that is unknown, none goes for it.
     pub fn take_excess(
         &mut self,
