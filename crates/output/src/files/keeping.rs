@@ -119,7 +119,6 @@ mod tests {
 
     use netsniff_analysis::SortKey;
 
-    use super::super::lock;
     use super::*;
     use crate::{Format, LiveSink as _, Roll, RowSink as _};
 
@@ -152,9 +151,7 @@ mod tests {
                     if path.symlink_metadata().unwrap().is_dir() {
                         walk(&path, above, names);
                     }
-                    if !path.ends_with(lock::NAME) {
-                        names.push(path.strip_prefix(above).unwrap().display().to_string());
-                    }
+                    names.push(path.strip_prefix(above).unwrap().display().to_string());
                 }
             }
             let mut names = Vec::new();

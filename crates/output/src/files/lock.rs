@@ -1,36 +1,34 @@
 //! One live run at a time in a directory: a second one would rename, and in time remove, what the first one writes.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use netsniff_console::unlinked;
 
-/// The file that is locked. It has the name of no log, and stays: if it were removed, two runs could each lock one of that name.
-pub(super) const NAME: &str = ".netsniff.lock";
-
-/// Held as long as a run writes to a directory. The system lets go of it when the process ends, however that comes.
+/// Held as long as a run writes to a directory, which is what is locked. The system lets go of it when the process ends, however
+/// that comes.
 #[derive(Debug)]
 pub(super) struct DirectoryLock(File);
 
 impl DirectoryLock {
-    /// Locks a directory.
+    /// Locks a directory. Where its file system knows no locks, nobody holds one.
     ///
     /// # Errors
     ///
     /// Also where another run holds it.
-    pub(super) fn take(directory: &Path) -> anyhow::Result<Self> {
-        let path = directory.join(NAME);
-        let opened = unlinked::open(OpenOptions::new().write(true).create(true), &path, true);
-        let file = opened.with_context(|| format!("cannot create {}", path.display()))?;
+    pub(super) fn take(directory: &Path) -> anyhow::Result<Option<Self>> {
+        let opened = File::open(directory);
+        let file = opened.with_context(|| format!("cannot open {}", directory.display()))?;
         match file.try_lock() {
-            Ok(()) => Ok(Self(file)),
+            Ok(()) => Ok(Some(Self(file))),
             Err(TryLockError::WouldBlock) => bail!(
                 "another netsniff writes its logs to {}: end it, or write to another directory",
                 directory.display()
             ),
+            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => Ok(None),
             Err(TryLockError::Error(error)) => {
-                Err(error).with_context(|| format!("cannot lock {}", path.display()))
+                Err(error).with_context(|| format!("cannot lock {}", directory.display()))
             }
         }
     }
@@ -49,7 +47,6 @@ mod tests {
     use netsniff_packet::Timestamp;
 
     use super::super::LogFiles;
-    use super::*;
     use crate::{Format, LiveSink as _, Roll, RowSink as _};
 
     #[test]
@@ -67,14 +64,7 @@ mod tests {
         // One that has ended, and one that is dropped, holds nothing any more.
         drop(live().unwrap());
         drop(live().unwrap());
-        #[cfg(unix)]
-        {
-            std::fs::remove_file(directory.join(NAME)).unwrap();
-            std::os::unix::fs::symlink("elsewhere", directory.join(NAME)).unwrap();
-            let error = format!("{:#}", live().unwrap_err());
-            assert!(error.contains("is a symbolic link"), "{error}");
-            assert!(!directory.join("elsewhere").exists());
-        }
+        assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 1, "nothing but the log");
         std::fs::remove_dir_all(directory).unwrap();
     }
 }

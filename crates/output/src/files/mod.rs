@@ -120,7 +120,7 @@ impl LogFiles {
     ) -> anyhow::Result<Self> {
         let mut files = Self { is_live: true, ..Self::new(directory, format)? };
         // Before anything is renamed: what is there may be the files of another run.
-        files.lock = Some(DirectoryLock::take(directory)?);
+        files.lock = DirectoryLock::take(directory)?;
         // Tables that are whole lie elsewhere than those of this run, and are on the same list.
         let is_in_the_way = |other: &&str| !format.is_read_whole() || *other != format.extension();
         for other in extensions().into_iter().filter(is_in_the_way) {
