@@ -55,6 +55,13 @@ pub enum RowAnswer {
     Later(String),
 }
 
+/// Notes what became of the row at a place.
+fn set(answers: &mut [RowAnswer], at: usize, answer: RowAnswer) {
+    if let Some(of) = answers.get_mut(at) {
+        *of = answer;
+    }
+}
+
 impl Answer {
     /// They are sent again.
     pub(crate) fn later(why: impl fmt::Display) -> Self {

@@ -11,7 +11,7 @@ use netsniff_ipfix::exporter::{Built, Exporter, LONGEST, Settings};
 
 use self::row::Parsed;
 use super::stream::{Place, Stream};
-use super::{Answer, Opened, Receiver, RowAnswer, said};
+use super::{Answer, Opened, Receiver, RowAnswer, said, set};
 use crate::Address;
 use crate::identity::Row;
 use crate::spool::BatchBounds;
@@ -164,12 +164,6 @@ impl Sender {
             }
         }
         answers
-    }
-}
-
-fn set(answers: &mut [RowAnswer], at: usize, answer: RowAnswer) {
-    if let Some(of) = answers.get_mut(at) {
-        *of = answer;
     }
 }
 

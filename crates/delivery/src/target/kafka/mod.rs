@@ -12,7 +12,7 @@ use krafka::{KrafkaError, Record};
 use self::client::Client;
 use self::topic::Topic;
 use self::value::{Form, key};
-use super::{Answer, Opened, Receiver, RowAnswer};
+use super::{Answer, Opened, Receiver, RowAnswer, set};
 use crate::Address;
 use crate::identity::Row;
 use crate::spool::BatchBounds;
@@ -87,12 +87,6 @@ impl Records {
 /// is then sent without its time: the row has it as well.
 const fn is_of_time(error: &KrafkaError) -> bool {
     matches!(error, KrafkaError::Broker { code: ErrorCode::InvalidTimestamp, .. })
-}
-
-fn set(answers: &mut [RowAnswer], at: usize, answer: RowAnswer) {
-    if let Some(of) = answers.get_mut(at) {
-        *of = answer;
-    }
 }
 
 /// Whether an error speaks of the records themselves. All others may be due to how a cluster or an address is set up.
